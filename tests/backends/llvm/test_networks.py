@@ -72,6 +72,12 @@ LAYERS = {
     "Unflatten": (lambda: nn.Unflatten(1, (2, 2)), X),
     "PixelShuffle": (lambda: nn.PixelShuffle(2), PICTURES),
     "PixelUnshuffle": (lambda: nn.PixelUnshuffle(2), PICTURES),
+    "ChannelShuffle": (lambda: nn.ChannelShuffle(2), PICTURES),
+    "Unfold": (lambda: nn.Unfold(2), PICTURES),
+    "Fold": (lambda: nn.Sequential(nn.Unfold(2), nn.Fold(PICTURES.shape[2:], 2)), PICTURES),
+    "LocalResponseNorm": (lambda: nn.LocalResponseNorm(3, alpha=0.5), PICTURES),
+    "UpsamplingNearest2d": (lambda: nn.UpsamplingNearest2d(3), PICTURES),
+    "UpsamplingBilinear2d": (lambda: nn.UpsamplingBilinear2d(3), PICTURES),
     "CosineSimilarity": (lambda: Twice(nn.CosineSimilarity()), X),
     "PairwiseDistance": (lambda: Twice(nn.PairwiseDistance()), X),
     "Sequential": (lambda: nn.Sequential(nn.Linear(4, 2, rng=0), nn.Tanh()), X),
@@ -88,12 +94,12 @@ LAYERS = {
     "RotaryEmbedding": (lambda: nn.RotaryEmbedding(8), ROWS),
 }
 # In tests of their own, native too: of integers, of several operands, containers.
-ELSEWHERE = """Embedding MultiheadAttention Transformer TransformerDecoder TransformerDecoderLayer
-TransformerEncoder TransformerEncoderLayer CTCLoss ModuleDict ModuleList ParameterDict
-ParameterList CosineEmbeddingLoss DiceLoss GaussianNLLLoss HingeEmbeddingLoss HingeLoss HuberLoss
-KLDivLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss
-PoissonNLLLoss SigmoidFocalLoss SmoothL1Loss SoftMarginLoss SquaredHingeLoss
-TripletMarginLoss""".split()
+ELSEWHERE = """Embedding MaxUnpool1d MaxUnpool2d MaxUnpool3d MultiheadAttention Transformer
+TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer CTCLoss
+ModuleDict ModuleList ParameterDict ParameterList CosineEmbeddingLoss DiceLoss GaussianNLLLoss
+HingeEmbeddingLoss HingeLoss HuberLoss KLDivLoss MarginRankingLoss MultiLabelMarginLoss
+MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss SigmoidFocalLoss SmoothL1Loss
+SoftMarginLoss SquaredHingeLoss TripletMarginLoss""".split()
 
 
 class Twice(nn.Module):

@@ -8,7 +8,10 @@ by_dimension           1d, 2d and 3d versions from one definition
 window_options         kernel sizes, strides, padding and dilation
 dropouts               dropout, alpha_dropout ...
 normalization          batch_norm, layer_norm ...
-resampling             interpolate, pixel_shuffle
+unpooling              max_unpool1d ... max_unpool3d
+resampling             interpolate
+grid_sampling          affine_grid, grid_sample
+rearrangement          pixel_shuffle, channel_shuffle, unfold, fold
 regression_losses      mse_loss, l1_loss, huber_loss ...
 classification_losses  cross_entropy, nll_loss, binary_cross_entropy ...
 margin_losses          hinge_loss, triplet_margin_loss ...; distances and similarities
@@ -28,16 +31,20 @@ from .conv import *
 from .ctc import *
 from .dropouts import *
 from .embeddings import *
+from .grid_sampling import *
 from .linear_maps import *
 from .margin_losses import *
 from .normalization import *
 from .pooling import *
+from .rearrangement import *
 from .regression_losses import *
 from .resampling import *
+from .unpooling import *
 
 _MODULES = """
-    activations attention classification_losses conv ctc dropouts embeddings linear_maps
-    margin_losses normalization pooling regression_losses resampling
+    activations attention classification_losses conv ctc dropouts embeddings grid_sampling
+    linear_maps margin_losses normalization pooling rearrangement regression_losses resampling
+    unpooling
 """
 globals()["__all__"] = exported(__name__, _MODULES)
 __dir__ = public_dir(__name__)

@@ -3,7 +3,7 @@
     score and sign         hinge_loss, squared_hinge_loss, soft_margin_loss, hinge_embedding_loss
     score for each class   multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
     pairs and triplets     margin_ranking_loss, cosine_embedding_loss, triplet_margin_loss
-    vectors                cosine_similarity, pairwise_distance
+    vectors                cosine_similarity, pairwise_distance, pdist
 
 The derivative at the margin itself is 0, that of relu at 0.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.index_errors import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.elementwise.exponential import log_sigmoid, softplus
@@ -35,6 +35,7 @@ __all__ = [
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "pairwise_distance",
+    "pdist",
     "soft_margin_loss",
     "squared_hinge_loss",
     "triplet_margin_loss",
@@ -355,6 +356,42 @@ def pairwise_distance(
     keepdims : bool, default False
     """
     return np.linalg.norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=keepdims)
+
+
+def pdist(x: Any, p: float = 2.0) -> Any:
+    """The p-norm distances of all pairs of rows i < j, in the order of `scipy.spatial`'s `pdist`.
+
+    Parameters
+    ----------
+    x : array or Tensor, shape (m, n)
+    p : float, default 2.0
+        From 0 (the number of different elements) to infinity.
+
+    Returns
+    -------
+    array or Tensor, shape (m (m - 1) / 2,)
+        The derivative of the distance of equal rows is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn import functional as F
+    >>> F.pdist(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    array([5.        , 1.        , 4.24264069])
+    """
+    shape = shape_of(x)
+    if len(shape) != 2 or not isinstance(shape[0], int):
+        raise ShapeError(
+            f"pdist: expected shape (m, n), with a known number of rows, got {spelled(shape)}"
+            f"{at(user_line())}."
+        )
+    if not p >= 0.0:
+        raise ArgumentError(f"pdist: p must not be negative, got {p}{at(user_line())}.")
+    first, second = np.triu_indices(shape[0], 1)
+    apart = np.take(x, first, axis=0) - np.take(x, second, axis=0)
+    if p == 0.0:
+        return np.sum(np.not_equal(apart, 0.0), axis=-1).astype(dtype_of(x))
+    return np.linalg.norm(apart, ord=p, axis=-1)
 
 
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any:

@@ -6,6 +6,7 @@
     layer_norm       over the last axes
     rms_norm         over the last axes; divides by the root mean square only
     normalize        divides by the norm along an axis
+    local_response_norm  over neighboring channels; divides by a power of the mean square
 
 The variance is computed in two passes, after the mean is subtracted: E[x**2] - E[x]**2 cancels, and
 can be negative in single precision for a large mean.  Half precision is computed in single
@@ -22,11 +23,20 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.symbolic.dim import Comparisons, Dim, spelled
 from wengert._engine.kinds.reduction import count_along
+from wengert._engine.ops.neural.pooling import sum_pool
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from ..parameter import write
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 
 def _in_single_precision(compute: Callable[[Any], Any], x: Any) -> Any:
@@ -354,3 +364,45 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
         raise ArgumentError(f"normalize: eps must be positive, got {eps}{at(user_line())}.")
     size = np.linalg.norm(x, ord=p, axis=axis, keepdims=True)
     return x / np.maximum(size, eps)
+
+
+def local_response_norm(
+    x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Any:
+    """x / (k + alpha m)**beta, where m is the mean square over `size` neighboring channels.
+
+    Channels outside are zeros, and count; size // 2 of the neighbors are before a channel.
+
+    Parameters
+    ----------
+    x : array or Tensor, shape (batch, channels, ...)
+        With at least one spatial axis.
+    size : int
+        The number of neighboring channels.
+    alpha, beta, k : float
+
+    References
+    ----------
+    .. [1] A. Krizhevsky, I. Sutskever, G. E. Hinton, "ImageNet classification with deep
+       convolutional neural networks", NeurIPS 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn import functional as F
+    >>> F.local_response_norm(np.ones((1, 3, 1)), 3, alpha=1.0, beta=1.0)[0, :, 0]
+    array([0.6, 0.5, 0.6])
+    """
+    shape = _channels(x, "local_response_norm", 3)
+    if size < 1:
+        raise ArgumentError(
+            f"local_response_norm: size must be at least 1, got {size}{at(user_line())}."
+        )
+
+    def compute(x: Any) -> Any:
+        rows = np.reshape(x * x, (shape[0], 1, shape[1], -1))
+        pads = ((size // 2, (size - 1) // 2), (0, 0))
+        total = sum_pool(rows, window=(size, 1), stride=(1, 1), padding=pads)
+        return x / (k + alpha / size * np.reshape(total, shape)) ** beta
+
+    return _in_single_precision(compute, x)

@@ -1,16 +1,23 @@
 """Resampling of spatial axes.
 
-    interpolate                      nearest-neighbor and multilinear interpolation
-    pixel_shuffle, pixel_unshuffle   channels rearranged to spatial positions, and back
+    interpolate     nearest neighbors, piecewise linear and cubic interpolation, means of areas
+    upsample        the same, PyTorch's older name
 
-Multilinear interpolation is linear interpolation along one axis after the other.  Positions are
-PyTorch's: output i of m is at (i + 1/2) n / m - 1/2 of n inputs (with 1 / scale_factor instead of
-n / m if that is given), or with `align_corners` at i (n - 1) / (m - 1).
+All modes are applied along one axis after the other.  Positions are PyTorch's: output i of m is at
+(i + 1/2) n / m - 1/2 of n inputs (with 1 / scale_factor instead of n / m if that is given), or with
+`align_corners` at i (n - 1) / (m - 1).  Cubic interpolation is Keys' with a = -3/4.  With
+`antialias` the kernel is stretched by the ratio of the lengths where an axis becomes shorter, and
+its weights are divided by their sum; then a = -1/2.
+
+References
+----------
+.. [1] R. G. Keys, "Cubic convolution interpolation for digital image processing", IEEE Transactions
+   on Acoustics, Speech, and Signal Processing 29(6), 1981.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +26,22 @@ from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-__all__ = ["interpolate", "pixel_shuffle", "pixel_unshuffle"]
+from .pooling import adaptive_avg_pool_nd
 
-MODES = {"nearest": None, "linear": 1, "bilinear": 2, "trilinear": 3}
+__all__ = ["interpolate", "upsample"]
+
+# The number of spatial axes of each mode; None for one to three.
+MODES = {
+    "nearest": None,
+    "nearest-exact": None,
+    "linear": 1,
+    "bilinear": 2,
+    "bicubic": 2,
+    "trilinear": 3,
+    "area": None,
+}
+_SMOOTH = ("linear", "bilinear", "bicubic", "trilinear")
+_A, _A_ANTIALIAS = -0.75, -0.5  # the parameter of Keys' kernel
 
 
 def interpolate(
@@ -29,7 +49,9 @@ def interpolate(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
-    align_corners: bool = False,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Any:
     """Resample the spatial axes to other lengths.
 
@@ -41,16 +63,22 @@ def interpolate(
         The new length of all spatial axes, or of each.
     scale_factor : float or sequence of float, optional
         Alternative to `size`: the ratio of new and old length; lengths are rounded down.
-    mode : {"nearest", "linear", "bilinear", "trilinear"}
-        The last three are for one, two and three spatial axes.
-    align_corners : bool, default False
-        Whether the first and last points keep their positions.
+    mode : str, default "nearest"
+        "nearest", "nearest-exact" (at the centers of elements), "linear", "bilinear", "trilinear"
+        (for one, two and three spatial axes), "bicubic" (for two), or "area" (`adaptive_avg_pool`).
+    align_corners : bool, optional
+        Whether the first and last points keep their positions; not for "nearest", "nearest-exact"
+        and "area".
+    recompute_scale_factor : bool, optional
+        Whether positions are computed from the new lengths instead of `scale_factor`.
+    antialias : bool, default False
+        Whether axes that become shorter are smoothed; for "bilinear" and "bicubic".
 
     Raises
     ------
     ArgumentError
-        Both or neither of `size` and `scale_factor` are given, the mode is unknown, or a new length
-        is less than 1.
+        Both or neither of `size` and `scale_factor` are given, the mode is unknown or does not have
+        the option, or a new length is less than 1.
     ShapeError
         The mode does not match the number of spatial axes.
 
@@ -64,7 +92,35 @@ def interpolate(
     >>> interpolate(x, size=4, mode="linear")
     array([[[0.  , 0.25, 0.75, 1.  ]]])
     """
-    shape = shape_of(x)
+    space = _checked_axes(shape_of(x), mode, align_corners, antialias)
+    sizes = _sizes(space, size, scale_factor)
+    if recompute_scale_factor and scale_factor is None:
+        raise ArgumentError(
+            f"interpolate: recompute_scale_factor needs scale_factor, but size={size} is given"
+            f"{at(user_line())}."
+        )
+    if mode == "area":
+        return adaptive_avg_pool_nd(len(space), "interpolate", x, sizes)
+    given = None if scale_factor is None or recompute_scale_factor else scale_factor
+    ratios: list[Any] = [None if g is None else 1.0 / g for g in _each(given, len(space))]
+    for k, (n, m, ratio) in enumerate(zip(space, sizes, ratios, strict=True)):
+        x = _along(x, k + 2, n, m, ratio, mode, bool(align_corners), antialias)
+    return x
+
+
+def upsample(
+    x: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Any:
+    """`interpolate` under PyTorch's older name."""
+    return interpolate(x, size, scale_factor, mode, align_corners)
+
+
+def _checked_axes(shape: Any, mode: str, align_corners: Any, antialias: bool) -> Any:
+    """The lengths of the spatial axes, after checking the options."""
     space = shape[2:]
     if mode not in MODES:
         raise ArgumentError(
@@ -75,17 +131,17 @@ def interpolate(
             f"interpolate: mode={mode!r} does not support the {max(0, len(space))} spatial axes "
             f"(after batch and channels) of shape {spelled(shape)}{at(user_line())}."
         )
-    for k, (n, m) in enumerate(zip(space, _sizes(space, size, scale_factor), strict=True)):
-        ratio = n / m if scale_factor is None else 1.0 / _each(scale_factor, len(space))[k]
-        if mode == "nearest":
-            places = np.minimum((np.arange(m) * ratio).astype(int), n - 1)
-            x = np.take(x, places, axis=k + 2)
-        elif m != n:
-            position = (np.arange(m) + 0.5) * ratio - 0.5
-            if align_corners:
-                position = np.arange(m) * ((n - 1) / max(1, m - 1))
-            x = _lines(x, k + 2, n, np.clip(position, 0.0, n - 1))
-    return x
+    if align_corners is not None and mode not in _SMOOTH:
+        raise ArgumentError(
+            f"interpolate: align_corners={align_corners} is an option of the modes "
+            f"{', '.join(_SMOOTH)}; leave it out for mode={mode!r}{at(user_line())}."
+        )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(
+            f"interpolate: antialias is an option of the modes bilinear and bicubic; leave it out "
+            f"for mode={mode!r}{at(user_line())}."
+        )
+    return space
 
 
 def _each(given: Any, count: int) -> list[Any]:
@@ -117,47 +173,95 @@ def _sizes(space: tuple[Any, ...], size: Any, scale_factor: Any) -> list[int]:
     return sizes
 
 
+# ---- one axis ----------------------------------------------------------------------------------
+
+
+def _along(
+    x: Any, axis: int, n: int, m: int, ratio: Any, mode: str, align: bool, antialias: bool
+) -> Any:
+    """x resampled along an axis of length n to length m; `ratio` is 1 / scale_factor, or None."""
+    if mode == "nearest":  # floor(i n / m), without rounding errors
+        places = np.arange(m) * n // m if ratio is None else (np.arange(m) * ratio).astype(int)
+        return np.take(x, np.minimum(places, n - 1), axis=axis)
+    if mode == "nearest-exact":
+        places = (2 * np.arange(m) + 1) * n // (2 * m)
+        if ratio is not None:
+            places = ((np.arange(m) + 0.5) * ratio).astype(int)
+        return np.take(x, np.minimum(places, n - 1), axis=axis)
+    if m == n and ratio in (None, 1.0):
+        return x
+    step = n / m if ratio is None else ratio
+    if align:
+        step = (n - 1) / (m - 1) if m > 1 else 0.0
+    if antialias:
+        kernel, reach = (_cubic(_A_ANTIALIAS), 2) if mode == "bicubic" else (_triangle, 1)
+        return _weighted(x, axis, antialias_weights(n, m, step, kernel, reach))
+    position = np.arange(m) * step if align else (np.arange(m) + 0.5) * step - 0.5
+    if mode == "bicubic":
+        return _cubic_lines(x, axis, n, position)
+    return _lines(x, axis, n, np.clip(position, 0.0, n - 1))
+
+
+def _beside(x: Any, axis: int, weights: Any) -> Any:
+    """Weights along an axis, in the dtype of x, or in float64 for integers."""
+    kind = dtype_of(x)
+    along = (-1,) + (1,) * (len(shape_of(x)) - axis - 1)
+    return weights.astype(kind if kind.kind == "f" else float).reshape(along)
+
+
 def _lines(x: Any, axis: int, n: int, position: Any) -> Any:
     """Linear interpolation along an axis of length n, at the given positions."""
     left = np.minimum(position.astype(int), n - 1)
     right = np.minimum(left + 1, n - 1)
-    kind = dtype_of(x)
-    along = (-1,) + (1,) * (len(shape_of(x)) - axis - 1)
-    share = (position - left).astype(kind if kind.kind == "f" else float).reshape(along)
+    share = _beside(x, axis, position - left)
     return np.take(x, left, axis=axis) * (1.0 - share) + np.take(x, right, axis=axis) * share
 
 
-def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
-    """Rearrange channels to spatial positions: (..., c r r, h, w) becomes (..., c, h r, w r).
-
-    References
-    ----------
-    .. [1] W. Shi et al., "Real-time single image and video super-resolution", CVPR 2016,
-       arXiv:1609.05158.
-    """
-    shape, r = shape_of(x), upscale_factor
-    if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
-        raise ShapeError(
-            f"pixel_shuffle by {r} of shape {spelled(shape)}: the number of channels (axis -3) "
-            f"must be a multiple of {r * r}{at(user_line())}."
-        )
-    lead, (c, h, w) = shape[:-3], shape[-3:]
-    k = len(lead)
-    parts = np.reshape(x, (*lead, c // (r * r), r, r, h, w))
-    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
-    return np.reshape(np.transpose(parts, order), (*lead, c // (r * r), h * r, w * r))
+def _cubic_lines(x: Any, axis: int, n: int, position: Any) -> Any:
+    """Cubic interpolation along an axis of length n; elements outside are those of the ends."""
+    first = np.floor(position).astype(int)
+    share = position - first
+    kernel, total = _cubic(_A), None
+    for k in range(-1, 3):
+        part = np.take(x, np.clip(first + k, 0, n - 1), axis=axis)
+        part = part * _beside(x, axis, kernel(share - k))
+        total = part if total is None else total + part
+    return total
 
 
-def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
-    """The inverse of `pixel_shuffle`."""
-    shape, r = shape_of(x), downscale_factor
-    if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
-        raise ShapeError(
-            f"pixel_unshuffle by {r} of shape {spelled(shape)}: height and width must be "
-            f"multiples of {r}{at(user_line())}."
-        )
-    lead, (c, h, w) = shape[:-3], shape[-3:]
-    k = len(lead)
-    parts = np.reshape(x, (*lead, c, h // r, r, w // r, r))
-    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
-    return np.reshape(np.transpose(parts, order), (*lead, c * r * r, h // r, w // r))
+def _triangle(t: Any) -> Any:
+    return np.maximum(0.0, 1.0 - np.abs(t))
+
+
+def _cubic(a: float) -> Callable[[Any], Any]:
+    """Keys' kernel with parameter a."""
+
+    def kernel(t: Any) -> Any:
+        t = np.abs(t)
+        near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
+        far = ((t - 5.0) * t + 8.0) * t * a - 4.0 * a
+        return np.where(t < 1.0, near, np.where(t < 2.0, far, 0.0))
+
+    return kernel
+
+
+def antialias_weights(n: int, m: int, step: float, kernel: Callable[[Any], Any], reach: int) -> Any:
+    """The matrix, m by n, of a resampling with a kernel that is nonzero up to `reach`."""
+    stretch = max(step, 1.0)
+    center = step * (np.arange(m) + 0.5)
+    first = np.maximum((center - reach * stretch + 0.5).astype(int), 0)
+    stop = np.minimum((center + reach * stretch + 0.5).astype(int), n)
+    element = np.arange(n)
+    weights = kernel((element - center[:, None] + 0.5) / stretch)
+    inside = (element >= first[:, None]) & (element < stop[:, None])
+    weights = np.where(inside, weights, 0.0)
+    return weights / np.sum(weights, axis=1, keepdims=True)
+
+
+def _weighted(x: Any, axis: int, matrix: Any) -> Any:
+    """The product of a matrix with x along an axis, -1 or -2."""
+    kind = dtype_of(x)
+    matrix = matrix.astype(kind if kind.kind == "f" else float)
+    if axis == len(shape_of(x)) - 1:
+        return np.matmul(x, matrix.T)
+    return np.matmul(matrix, x)

@@ -5,6 +5,8 @@ activations          ReLU, Softmax ...
 conv                 Conv1d ... ConvTranspose3d
 spatial              layers over 1, 2 and 3 dimensions from one class
 pooling              MaxPool1d ... AdaptiveAvgPool3d
+unpooling            MaxUnpool1d ... MaxUnpool3d
+resampling           Upsample, PixelShuffle, Fold ...
 normalization        BatchNorm2d, LayerNorm ...
 dropout              Dropout, AlphaDropout ...
 embedding            Embedding
@@ -34,12 +36,14 @@ from .pooling import *
 from .positional_encoding import *
 from .recurrent import *
 from .recurrent_cells import *
+from .resampling import *
 from .transformer import *
 from .transformer_layer import *
+from .unpooling import *
 
 _MODULES = """
     activations conv dropout embedding linear_and_shape losses multihead_attention
-    normalization pooling positional_encoding recurrent recurrent_cells transformer
-    transformer_layer
+    normalization pooling positional_encoding recurrent recurrent_cells resampling
+    transformer transformer_layer unpooling
 """
 globals()["__all__"] = exported(__name__, _MODULES)

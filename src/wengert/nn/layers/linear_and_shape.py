@@ -2,9 +2,8 @@
 
     linear       Linear Bilinear
     shapes       Flatten Unflatten Identity
-    sizes        Upsample PixelShuffle PixelUnshuffle
 
-The functions are in functional/linear_maps.py and functional/resampling.py.
+The functions are in functional/linear_maps.py.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.symbolic.dim import spelled
-from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.errors import ShapeError, at, user_line
 
 from .. import functional as F
 from .. import init
@@ -31,10 +30,7 @@ __all__ = [
     "Flatten",
     "Identity",
     "Linear",
-    "PixelShuffle",
-    "PixelUnshuffle",
     "Unflatten",
-    "Upsample",
 ]
 
 
@@ -259,82 +255,3 @@ class Unflatten(Module):
     def extra_repr(self) -> str:
         """Axis and lengths."""
         return f"axis={self.axis}, sizes={self.sizes}"
-
-
-class Upsample(Module):
-    """`functional.interpolate` as a module: resampling of spatial axes.
-
-    Parameters
-    ----------
-    size : int or sequence of int, optional
-        The new lengths.
-    scale_factor : float or sequence of float, optional
-        Alternative to `size`: the ratio of new and old lengths.
-    mode : {"nearest", "linear", "bilinear", "trilinear"}
-    align_corners : bool, default False
-        Whether the first and last points keep their positions.
-    """
-
-    def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool = False,
-    ) -> None:
-        if (size is None) == (scale_factor is None):
-            raise ArgumentError(
-                f"Upsample(size={size}, scale_factor={scale_factor}): give exactly one of the two"
-                f"{at(user_line())}."
-            )
-        self.size, self.scale_factor = size, scale_factor
-        self.mode, self.align_corners = mode, align_corners
-
-    def forward(self, x: Any) -> Any:
-        """x resampled."""
-        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
-
-    def extra_repr(self) -> str:
-        """Sizes and mode."""
-        sizes = f"size={self.size}" if self.size else f"scale_factor={self.scale_factor}"
-        return f"{sizes}, mode={self.mode!r}"
-
-
-class PixelShuffle(Module):
-    """`functional.pixel_shuffle` as a module: channels rearranged to spatial positions.
-
-    Parameters
-    ----------
-    upscale_factor : int
-    """
-
-    def __init__(self, upscale_factor: int) -> None:
-        self.upscale_factor = upscale_factor
-
-    def forward(self, x: Any) -> Any:
-        """(..., c r r, h, w) as (..., c, h r, w r)."""
-        return F.pixel_shuffle(x, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"upscale_factor={self.upscale_factor}"
-
-
-class PixelUnshuffle(Module):
-    """`functional.pixel_unshuffle` as a module: the inverse of `PixelShuffle`.
-
-    Parameters
-    ----------
-    downscale_factor : int
-    """
-
-    def __init__(self, downscale_factor: int) -> None:
-        self.downscale_factor = downscale_factor
-
-    def forward(self, x: Any) -> Any:
-        """(..., c, h r, w r) as (..., c r r, h, w)."""
-        return F.pixel_unshuffle(x, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"downscale_factor={self.downscale_factor}"

@@ -1,4 +1,4 @@
-"""Normalization layers: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
+"""Normalization layers: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm, LocalResponseNorm.
 
 The functions are in functional/normalization.py.  Names of parameters and buffers are PyTorch's.
 Running statistics are buffers: compiled training steps update them, too.
@@ -29,6 +29,7 @@ __all__ = [
     "InstanceNorm2d",
     "InstanceNorm3d",
     "LayerNorm",
+    "LocalResponseNorm",
     "RMSNorm",
 ]
 
@@ -406,3 +407,27 @@ class RMSNorm(_LastAxesNorm):
         """x divided by its root mean square over the last axes, times the weight."""
         self._check(x)
         return normalization.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+class LocalResponseNorm(Module):
+    """`functional.local_response_norm` as a module: normalization over neighboring channels.
+
+    Parameters
+    ----------
+    size : int
+        The number of neighboring channels.
+    alpha : float, default 1e-4
+    beta : float, default 0.75
+    k : float, default 1.0
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, x: Any) -> Any:
+        """x divided by a power of the mean square of neighboring channels."""
+        return normalization.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

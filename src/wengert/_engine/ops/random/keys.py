@@ -70,7 +70,7 @@ class SplitKeys(Operation):
         return self(args[0], **params)
 
 
-class Fold(Operation):
+class FoldIn(Operation):
     """A key from a key and an integer."""
 
     discrete = True
@@ -109,7 +109,7 @@ class Fold(Operation):
 
 
 split = register(SplitKeys("random_split", "Keys of a given shape from a key."))
-fold = register(Fold("random_fold", "A key from a key and an integer."))
+fold = register(FoldIn("random_fold", "A key from a key and an integer."))
 
 
 def _key(rng: np.random.Generator, *shape: int) -> Any:
