@@ -49,14 +49,21 @@ def first(value: Any) -> Any:
     return value.reshape(-1)[0] if hasattr(value, "reshape") else value
 
 
+def name_of_file(name: str) -> str:
+    """The name of the file and class of a problem: a name of CUTEst as an identifier."""
+    stem = name.replace("-", "m").replace("+", "p")
+    return f"n{stem}" if stem[0].isdigit() else stem
+
+
 class Problem:
     """A problem as functions of a vector, from the data of a file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        module = importlib.import_module(name.replace("-", "_") if "-" in name else name)
-        self.given = getattr(module, name.replace("-", "_"))()
+        stem = name_of_file(name)
+        module = importlib.import_module(stem)
+        self.given = getattr(module, stem)()
         self._module, self.name, self.size = module, name, int(self.given.n)
-        text = (path / "python_problems" / f"{name}.py").read_text()
+        text = (path / "python_problems" / f"{stem}.py").read_text()
         found = re.findall(r"^#\s*(?:LO\s+)?SOLTN\S*\s+(\S+)", text, re.M)
         groups = getattr(self.given, "grelt", ())
         self.elements = sum([len(g) for g in groups if g is not None])
