@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from wengert._engine.ops.linalg.condition import equilibrated, reciprocal_condition
 from wengert._engine.ops.linalg.packed_storage import lu_packed
-from wengert.errors import MatrixError, SingularError
+from wengert.errors import ConvergenceError, MatrixError, SingularError
 
 
 def solution(a, b):
@@ -132,3 +132,23 @@ def test_equilibrated():
     for axis in (0, 1):
         largest = np.max(np.abs(scaled), axis=axis)
         assert np.all((largest == 0.0) | ((largest > 0.2) & (largest <= 2.0)))
+
+
+@pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab"])
+def test_products_with_a_singular_matrix(method):
+    """A Laplace operator without boundary values: what depends on the constant is an error."""
+    a = np.diag([1.0, *[2.0] * 10, 1.0]) - np.diag(np.ones(11), 1) - np.diag(np.ones(11), -1)
+    b = np.sin(np.arange(12.0))
+    b -= np.mean(b)
+    weights = np.cos(np.arange(12.0))
+
+    def total(scale, weights):
+        x = wg.custom_linear_solve(lambda x: scale * (a @ x), b, solve=method)
+        return np.sum(weights * x)
+
+    centered = weights - np.mean(weights)
+    expected = -np.sum(centered * (np.linalg.pinv(a) @ b))
+    for gradient in (wg.grad(total), wg.jit(wg.grad(total))):
+        np.testing.assert_allclose(gradient(1.0, centered), expected, rtol=1e-8)
+        with pytest.raises(ConvergenceError, match="may be singular"):
+            gradient(1.0, weights)

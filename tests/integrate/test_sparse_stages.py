@@ -5,8 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert.integrate import solve
-from wengert.scipy.sparse.linalg.factors import counts, factor_of
-from wengert.scipy.sparse.linalg.near_solve_operation import SparseProducts, gmres, near_solve
+from wengert.scipy.sparse.linalg.factors import counts
 
 SIDE = 16
 Y0 = np.sin(np.arange(SIDE**2.0))
@@ -61,34 +60,3 @@ def test_batches_are_rows():
     rows = P * np.array([1.0, 1.1])[:, None]
     found = wg.jit(wg.vmap(wg.grad(total)))(rows)
     np.testing.assert_allclose(found, [gradient(p) for p in rows], rtol=1e-8)
-
-
-def matrix(rng, n=60):
-    from scipy.sparse import eye_array, random_array
-
-    a = (random_array((n, n), density=0.1, rng=rng) + 4 * eye_array(n)).tocsr()
-    a.sort_indices()
-    return a
-
-
-@pytest.mark.parametrize("change", [0.0, 1e-3, 0.1, 3.0])
-@pytest.mark.parametrize("unit", [1.0, 1.0 + 0.5j])
-def test_a_system_has_the_accuracy_of_a_factorization(change, unit):
-    rng = np.random.default_rng(0)
-    a = matrix(rng) * unit
-    near = a.data * (1 + change * rng.normal(size=a.nnz))
-    b = rng.normal(size=(60, 2)) * unit
-    for trans, op in enumerate((a, a.T, a.conj().T)):
-        x = near_solve(a.data, near, a.indices, a.indptr, b, trans=trans)
-        np.testing.assert_allclose(op @ x, b, atol=1e-12)
-
-
-def test_a_factorization_takes_over():
-    rng = np.random.default_rng(1)
-    a = matrix(rng)
-    near, b = rng.normal(size=a.nnz), rng.normal(size=60)
-    parts = a.indices, a.indptr
-    assert gmres(SparseProducts(a.data, *parts, 0), factor_of(near, *parts), b) is None
-    x = near_solve(a.data, near, *parts, b[:, None])[:, 0]
-    np.testing.assert_allclose(a @ x, b, atol=1e-12)
-    assert near_solve(a.data, near, *parts, np.zeros((60, 1))).tolist() == [[0.0]] * 60

@@ -9,7 +9,8 @@ cholesky_factors          Cholesky factors by LAPACK and CHOLMOD
 cholmod                   CHOLMOD, through cvxopt; the only module that imports it
 factors                   the factors of a matrix, kept for the derivatives
 solve_operation           linear systems as operations on the arrays of the CSR format
-near_solve_operation      the same by the factors of another matrix, as a preconditioner
+near_solve_operation      the same by the factors of another matrix
+preconditioned_gmres      GMRES with these factors as the preconditioner
 direct                    spsolve, splu, factorized, spsolve_triangular, inv
 determinant_operations    determinants as operations
 determinants              logdet, slogdet

@@ -1,17 +1,21 @@
 """What the factors of a sparse matrix have in common, whichever library computes them.
 
 MatrixFactors   solutions, the determinant, elements of the inverse, the condition number
+Probe           the solution for a random vector
 counts          how many matrices this process has factorized
 """
 
 from __future__ import annotations
 
 import abc
+import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
+
+from wengert._engine.implicit.matrix_structure import probe_vector
 
 from .matrix_patterns import MatrixPattern
 from .structure import Plain
@@ -25,6 +29,18 @@ class Counts:
 
 
 counts = Counts()
+
+
+class Probe(NamedTuple):
+    """A random vector in the units of the rows of a matrix, and its solution.
+
+    units : the sums of the absolute values in each row.
+    right, solution : the vector and its solution.
+    """
+
+    units: Plain
+    right: Plain
+    solution: Plain
 
 
 class MatrixFactors(abc.ABC):
@@ -96,8 +112,16 @@ class MatrixFactors(abc.ABC):
         right = np.asfortranarray(b, self.dtype)
         return self._solved(right, trans).astype(dtype, copy=False)
 
+    @functools.cached_property
+    def probe(self) -> Probe:
+        """A random vector and its solution."""
+        rows, n = self.pattern.rows, self.pattern.size
+        units = np.bincount(rows, np.abs(self.data), n).astype(self.dtype.char.lower())
+        right = (units * probe_vector(n)).astype(self.dtype)
+        return Probe(units, right, self.solve(right[:, None])[:, 0])
+
     @property
-    def _limit(self) -> float:
+    def limit(self) -> float:
         """The condition number from which on solutions have no correct digits."""
         return 0.01 / float(np.finfo(self.dtype).eps)
 
@@ -109,7 +133,7 @@ class MatrixFactors(abc.ABC):
         LinAlgError
             The estimate of the condition number is above 1 / (100 eps).
         """
-        if not self.condition <= self._limit:
+        if not self.condition <= self.limit:
             raise LinAlgError(
                 f"the matrix is nearly singular: its condition number is about "
                 f"{self.condition:.1e}, so that a derivative would have no correct digits"

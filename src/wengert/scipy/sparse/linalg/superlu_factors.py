@@ -202,7 +202,7 @@ class SuperLUFactors(MatrixFactors):
             return 0.0
         ones = np.ones((n, 1))
         plain = self._estimate(ones, ones)
-        if plain <= self._limit:
+        if plain <= self.limit:
             return plain
         return min(plain, *[self._estimate(*self._scales(axis)) for axis in (0, 1)])
 
