@@ -18,7 +18,7 @@ import wengert as wg
 
 pytest.importorskip("numpydoc", reason="needs the extra `docs`")
 
-from tools.documentation import docstrings, pages, public_names, reference
+from tools.documentation import docstrings, gallery, pages, public_names, reference
 
 ROOT = Path(__file__).resolve().parents[1]
 ALIASES = {"extend.op_library", "extend.operator_arithmetic", "extend.operator_library"}
@@ -51,6 +51,14 @@ def test_names_of_the_package_are_sorted_by_subject():
     assert subjects["derivatives of functions"][:2] == ["grad", "value_and_grad"]
     named = [name for names in subjects.values() for name in names]
     assert sorted(named) == sorted(public_names.names("wengert"))
+
+
+def test_every_example_has_a_picture_data_and_a_time():
+    names = [path.stem for path in gallery.programs()]
+    assert names == sorted(gallery.DATA) == sorted(gallery.times())
+    assert not [path.stem for path in gallery.programs() if not gallery.picture(path).exists()]
+    text = gallery.page(gallery.EXAMPLES / "nile.py")
+    assert "](../pictures/nile.png)" in text and "Data: flow of the Nile at Aswan" in text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
     docstrings      numpydoc docstrings as reStructuredText
     pages           Markdown pages, with links that work on the site
     gallery         a page for each example
+    example_pictures    pictures of the examples that draw none themselves
     notebooks       the tutorials as notebooks
     tutorial_pictures   the figures of the tutorials
     inventories     addresses of NumPy's, SciPy's and Python's documentation, without a network

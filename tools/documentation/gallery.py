@@ -1,9 +1,11 @@
 """A page for each program of examples/, and an index of them with pictures.
 
     write       writes the pages
-    page        the text of one page: what the program does, its picture, its time, its source
+    page        the text of one page: what the program does, its data, picture, time and source
+    DATA        what data each program uses
     measure     runs the programs, and stores their times and pictures in docs/pictures:
-                python -m tools.documentation.gallery [NAMES]
+                python -m tools.documentation.gallery [NAMES]; pictures of programs that draw none
+                are made by `example_pictures`
 
 Pages are made from the docstrings of the programs, whose first line is the title.
 """
@@ -24,6 +26,33 @@ from .pages import DOCS, ROOT
 EXAMPLES = ROOT / "examples"
 PICTURES = DOCS / "pictures"
 TIMES = PICTURES / "examples.json"
+_DIGITS = "1,797 handwritten digits (UCI, 1998)"
+DATA = {
+    "char_model": "Shakespeare's sonnets, 94 kB of text",
+    "conductivity": "temperatures with noise, made in the program",
+    "diffusion": _DIGITS,
+    "digits": _DIGITS,
+    "digits_98": _DIGITS,
+    "eight_schools": "effects of coaching in eight schools (Rubin, 1981)",
+    "factorization": _DIGITS,
+    "gaussian_process": "sunspot numbers, 1700-2008",
+    "inverse_heat": "temperatures with noise, made in the program",
+    "larger_than_memory": "1 GiB of random features, made in the program",
+    "lifetimes": "lifetimes of 23 ball bearings (1956), remissions of 42 children (1963)",
+    "lynx_hare": "pelts of the Hudson's Bay Company, 1900-1920",
+    "neural_ode": "van der Pol's oscillator with noise, made in the program",
+    "nile": "flow of the Nile at Aswan, 1871-1970",
+    "oregonator": "none: rate constants of Field and Noyes (1974)",
+    "penalties": "random points, made in the program",
+    "pinn": "none: Burgers' equation and its exact solution",
+    "pipeline": "two spirals, made in the program",
+    "propane": "none: published equations (Meintjes and Morgan, 1990)",
+    "shallow_water": "heights of the water, made in the program",
+    "swing_up": "none: a cart and a pendulum",
+    "tabular": "tumors, wines and patients of scikit-learn",
+    "vae": _DIGITS,
+    "volatility": "daily prices of Google, 2004-2008",
+}
 
 
 def programs() -> list[Path]:
@@ -45,7 +74,7 @@ def write(folder: Path) -> None:
         lines += [f":::{{grid-item-card}} {title(path)}", f":link: {path.stem}", ":link-type: doc"]
         if picture(path).exists():
             lines += [f":img-top: ../pictures/{path.stem}.png"]
-        lines += ["", f"`{path.name}`, {duration(path)}", ":::", ""]
+        lines += ["", f"`{path.name}`, {duration(path)}. Data: {DATA[path.stem]}", ":::", ""]
     lines += ["::::", "", "```{toctree}", ":hidden:", "", *(p.stem for p in programs()), "```"]
     (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for path in programs():
@@ -82,7 +111,8 @@ def page(path: Path) -> str:
     """The text of the page of a program."""
     text = path.read_text(encoding="utf-8")
     docstring = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[2].strip("\n")
-    lines = [f"# {title(path)}", "", f"`examples/{path.name}`, {duration(path)}.", ""]
+    facts = f"`examples/{path.name}`, {duration(path)}. Data: {DATA[path.stem]}."
+    lines = [f"# {title(path)}", "", facts, ""]
     if picture(path).exists():
         lines += [f"![{title(path)}](../pictures/{path.stem}.png)", ""]
     if docstring:
