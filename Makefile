@@ -6,7 +6,7 @@
 #   make examples  run all examples
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make quick     lint, layers and a few cases of each test: a minute
-#   make test-all  what `make test` runs, with the slow tests
+#   make test-all  what `make test` runs, with the slow tests, `make package` and `make first-steps`
 #   make test-durations  run the tests and record their durations (tests/durations.json)
 #   make test-oldest  a broad selection with the oldest NumPy, SciPy, llvmlite and optree
 #                  that pyproject.toml allows (part of the two above); OLDEST_PYTHON=python3.12 where
@@ -19,7 +19,10 @@
 #   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
 #   make docs      generate pages, then run all code blocks and docstring examples
 #   make docs-site the documentation site, in out/site/html; a warning is a failure
+#   make browser   install Chromium with apt, for the tests that look at pages; they are skipped, and
+#                  the run says so, where there is none
 #   make package   build the wheel and the sdist, and install both in new environments
+#   make first-steps  install in a new environment, and follow the pages for beginners literally
 #   make lint      ruff; `make format` fixes what it can
 #   make clean     remove environments and caches
 
@@ -42,7 +45,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site package lint format layers types clean
+.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site browser package first-steps lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -59,7 +62,7 @@ test: lint layers
 
 test-all: lint layers
 	@$(BIN)/python tests/run.py -n $(PROCESSES) -m ""
-	@$(MAKE) --no-print-directory test-oldest
+	@$(MAKE) --no-print-directory test-oldest package first-steps
 
 test-durations: .venv/ready
 	@$(BIN)/python tests/run.py -n $(PROCESSES) --record
@@ -89,8 +92,17 @@ docs: .venv/ready
 docs-site: .venv/ready
 	@$(BIN)/python -m tools.documentation.build
 
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name && exit 0; done; \
+	command -v apt-get > /dev/null || { echo "no apt here: install Chromium, so that \`chromium\` is on the path"; exit 1; }; \
+	$$(test $$(id -u) = 0 || echo sudo) apt-get install --yes --no-install-recommends chromium
+
 package: .venv/ready
 	@$(BIN)/python tools/package_check.py
+
+first-steps: .venv/ready
+	@$(BIN)/python tools/first_steps.py
 
 bench: .venv-bench/ready .venv-pytensor/ready
 	@$(BENCH)/python benchmarks/suites.py $(BENCH_OPTIONS)

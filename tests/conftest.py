@@ -35,7 +35,7 @@ from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.message_order import _MessageUse
 from wengert._engine.core.op import REGISTRY
 
-from . import counting, machine_code, selection
+from . import browsers, counting, machine_code, selection
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.
@@ -130,6 +130,18 @@ def pytest_report_header():
         f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "hypothesis")
     ]
     return f"{platform.machine()}, {', '.join(versions)}; seeds are the names of the tests"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly that pages were not looked at."""
+    skipped = [
+        (report.nodeid.partition("::")[0], report.longrepr[2])
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    ]
+    if line := browsers.shortfall(skipped):
+        terminalreporter.section("not looked at in a browser", sep="!", red=True, bold=True)
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -143,10 +143,17 @@ def finish(runs: Sequence[Run]) -> int:
         for number, what in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0]):
             total[what.removesuffix("s") if what == "errors" else what] += int(number)
     print("all processes:", ", ".join(f"{n} {what}" for what, n in total.items()) or "no tests")
+    for line in shortfalls(line for run in runs for line in run.report):
+        print(f"!!! {line}")
     found = [run.process.wait() for run in runs]
     if all(status == NO_TESTS for status in found):
         return NO_TESTS
     return max(abs(status) for status in found if status != NO_TESTS)
+
+
+def shortfalls(lines: Iterable[str]) -> list[str]:
+    """What the processes say of whole subjects that they have not tested (tests/conftest.py)."""
+    return [line.rstrip() for line in lines if line.startswith("BROWSER TESTS SKIPPED")]
 
 
 def record(folder: Path) -> None:

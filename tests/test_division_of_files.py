@@ -6,7 +6,7 @@ its folder.
 
 import json
 
-from tests import run
+from tests import browsers, run
 
 
 def test_files_that_were_never_measured_take_the_mean_of_their_folder():
@@ -30,3 +30,12 @@ def test_new_files_of_a_folder_of_long_tests_are_divided(tmp_path, monkeypatch):
     seconds = {name: each["seconds"] for name, each in measured.items()}
     total = [sum(seconds.get(run.relative(name), 20.0) for name in part) for part in parts]
     assert sorted(total) == [41.0, 50.0]  # 30 and 61, were a new file taken to last two seconds
+
+
+def test_skipped_browser_tests_are_named_at_the_end():
+    reason = "Skipped: needs a browser: no Chromium found; `make browser` installs it"
+    skipped = [("test_a.py", reason), ("test_b.py", "Skipped: needs gcc"), ("test_a.py", reason)]
+    line = browsers.shortfall(skipped)
+    assert line.startswith("BROWSER TESTS SKIPPED, of test_a.py: no Chromium found")
+    assert run.shortfalls(["1 passed\n", f"{line}\n"]) == [line]
+    assert browsers.shortfall(skipped[1:2]) == ""

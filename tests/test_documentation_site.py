@@ -5,14 +5,17 @@ quick   the pages of reference as text, links, docstrings
 slow    the whole site is built, and looked at in a browser
 """
 
+import html.parser
 import importlib
+import posixpath
 import re
-import shutil
 import subprocess
 import sys
+import urllib.parse
 from pathlib import Path
 
 import pytest
+from tests import browsers
 
 import wengert as wg
 
@@ -120,37 +123,84 @@ def test_the_site_has_every_name_and_can_be_searched(site):
     assert "value_and_grad" in (site / "searchindex.js").read_text(encoding="utf-8")
 
 
-BROWSERS = "chromium chromium-browser google-chrome google-chrome-stable".split()
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_links_of_the_site_lead_to_places_that_are_there(site):
+    pages = {path.relative_to(site).as_posix(): Anchors(path) for path in site.rglob("*.html")}
+    assert len(pages) > 150
+    broken = []
+    for name, page in pages.items():
+        for link in page.links:
+            path, _, anchor = link.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+            known = pages.get(target if path else name)
+            if known is None:
+                found = (site / target).is_file()
+            else:
+                found = urllib.parse.unquote(anchor) in known.ids
+            if not found:
+                broken.append(f"{name}: {link}")
+    assert not broken, broken[:20]
+
+
+class Anchors(html.parser.HTMLParser):
+    """The links of a page to other pages of the site, and the places that links may name."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.ids = set(), {""}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids |= {given.get("id") or "", (tag == "a" and given.get("name")) or ""}
+        for name in ("href", "src"):
+            link = given.get(name)
+            if link and not re.match(r"[a-z]+:|//", link):
+                self.links.add(link.split("?")[0] if "#" not in link else link)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_site_in_a_browser(site):
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if chromium is None:
-        pytest.skip("needs chromium")
-    shown = "index getting-started mistakes coverage api/index api/wengert gallery/index".split()
+    playwright = browsers.driver()
+    names = [path.relative_to(site) for path in site.rglob("*.html")]
     troubles = []
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = browsers.launched(driver)
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda r: r.url.startswith("file:") or troubles.append(r.url))
-        for name in shown:
-            page.goto((site / f"{name}.html").as_uri())
+        wide = {}
+        for name in names:
+            page.goto((site / name).as_uri())
             width = page.evaluate("document.documentElement.scrollWidth")
-            assert width <= 390, f"{name} is wider than a phone: {width}"
-            links = page.eval_on_selector_all("a[href]", "them => them.map(a => a.href)")
-            for link in {link.split("#")[0] for link in links if link.startswith("file:")}:
-                assert Path(link.removeprefix("file://").split("?")[0]).exists(), link
+            if width > 390:
+                wide[name.as_posix()] = width
+        assert not wide, f"wider than a phone: {wide}"
         page.goto((site / "coverage.html").as_uri())
         page.fill("#coverage-filter", "logsumexp")
         assert page.inner_text("#coverage-count").startswith("1 of ")
+        page.fill("#coverage-filter", "")
+        assert page.inner_text("#coverage-count") == ""
         assert not troubles
         # Summaries of what was found are fetched, which browsers refuse for files.
-        page.goto((site / "search.html").as_uri() + "?q=value_and_grad")
-        page.wait_for_selector("#search-results li")
-        assert page.locator("#search-results a[href*='wengert.value_and_grad']").count()
+        for words, target in SEARCHES.items():
+            query = urllib.parse.urlencode({"q": words})
+            page.goto((site / "search.html").as_uri() + f"?{query}")
+            page.wait_for_selector("#search-results li")
+            assert page.locator(f"#search-results a[href*='{target}']").count(), words
+        page.set_viewport_size({"width": 1280, "height": 1000})
+        page.goto((site / "index.html").as_uri())
+        picture = page.locator("article img").first.bounding_box()
+        assert picture["y"] + picture["height"] < 1000, "the landing page is one screen"
         browser.close()
+
+
+SEARCHES = {
+    "value_and_grad": "wengert.value_and_grad",
+    "checkpointing": "loops.html",
+    "static arguments": "jit.html",
+    "MutatedError": "mistakes.html",
+}

@@ -25,19 +25,24 @@ def check():
     return module
 
 
-@pytest.mark.slow
 def test_wheel_and_sdist(check, tmp_path):
     paths = check.built(tmp_path)
     assert [path.suffix for path in paths] == [".whl", ".gz"]
     for path in paths:
-        check.contents(path)
-        check.metadata(path)
-        assert path.stat().st_size < check.LARGEST * 1e6
+        assert check.checked(path) < check.LARGEST[path.suffix]
     site = tmp_path / "site-packages"
     zipfile.ZipFile(paths[0]).extractall(site)
     code = f"import sys; sys.path.insert(0, {str(site)!r})\n{check.PROGRAM}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=site)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_commands_and_pages_are_there():
+    spec = importlib.util.spec_from_file_location("first_steps", ROOT / "tools/first_steps.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.commands(module.INSTALLATION) == ["python -m pip install .", "wengert doctor"]
+    assert all(page.exists() for page in module.PAGES)
 
 
 def test_the_citation_has_the_version_of_the_package():

@@ -3,6 +3,7 @@
     built       builds both
     contents    every file of src/wengert is in both, and nothing else of the repository
     metadata    what the index shows: description, license, extras, versions of Python
+    readable    twine finds the description and metadata fit for a package index
     installed   installs one in a new virtual environment, with its dependencies, and runs PROGRAM
 
 Installing downloads the dependencies with pip, as configured.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import email
+import importlib.util
 import subprocess
 import sys
 import tarfile
@@ -21,7 +23,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LARGEST = 3.5  # MB of a wheel or sdist
+LARGEST = {".whl": 3.5, ".gz": 3.0}  # MB
 PROGRAM = """
 import sys
 
@@ -46,11 +48,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for path in built(Path(folder)):
-            contents(path)
-            metadata(path)
-            size = path.stat().st_size / 1e6
-            assert size < LARGEST, f"{path.name} has {size:.2f} MB"
-            print(f"{path.name}: {size:.2f} MB")
+            print(f"{path.name}: {checked(path):.2f} MB")
             if not options.no_install:
                 installed(path, Path(folder) / path.suffix.strip("."), options.python)
     return 0
@@ -62,6 +60,16 @@ def built(folder: Path) -> list[Path]:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return sorted(folder.glob("wengert-*"))
+
+
+def checked(path: Path) -> float:
+    """The size of a wheel or an sdist in MB, after all checks without an installation."""
+    contents(path)
+    metadata(path)
+    readable(path)
+    size = path.stat().st_size / 1e6
+    assert size < LARGEST[path.suffix], f"{path.name} has {size:.2f} MB"
+    return size
 
 
 def members(path: Path) -> set[str]:
@@ -111,6 +119,16 @@ def metadata(path: Path) -> None:
     assert set(read.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
     assert read.get_all("Classifier") == project["classifiers"]
     assert str(read.get_payload()).lstrip().startswith("# wengert")
+
+
+def readable(path: Path) -> None:
+    """What `twine check --strict` says, where it is installed."""
+    if importlib.util.find_spec("twine") is None:
+        print("twine is not installed: not checked by it")
+        return
+    command = [sys.executable, "-m", "twine", "check", "--strict", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def installed(path: Path, environment: Path, interpreter: str) -> None:

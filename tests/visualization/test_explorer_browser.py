@@ -1,24 +1,22 @@
 """The page of a graph in a real browser without a window: what a reader does, and what must never
 happen, which is an error on the console, a request to the network, or a name that runs."""
 
-import shutil
-
 import numpy as np
 import pytest
+from tests import browsers
 
 import wengert as wg
 from wengert import show
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (extra: dev)")
-BROWSERS = "chromium chromium-browser google-chrome google-chrome-stable".split()
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+playwright = browsers.driver(allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = driver.chromium.launch(
+            executable_path=browsers.executable(), args=["--no-sandbox"]
+        )
         yield opened
         opened.close()
 
