@@ -54,16 +54,22 @@ def test_mypy_agrees_with_the_program_alone():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_mypy_agrees_with_the_tutorials(tmp_path):
-    """As a user runs it, without options but for libraries that have no types."""
+@pytest.fixture
+def tutorials(tmp_path):
+    """A folder with the code of each tutorial as a program."""
     for page in notebooks.tutorials():
         code = "\n".join(notebooks.code(page.read_text(encoding="utf-8")))
         (tmp_path / f"{page.stem.replace('-', '_')}.py").write_text(code, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_mypy_agrees_with_the_tutorials(tutorials):
+    """As a user runs it, without options but for libraries that have no types."""
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, str(tmp_path)],
+        [sys.executable, "-m", "mypy", *options, str(tutorials)],
         capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT / "src")},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -71,25 +77,38 @@ def test_mypy_agrees_with_the_tutorials(tmp_path):
 
 @pytest.mark.skipif(PYRIGHT is None, reason="pyright is not installed")
 def test_pyright_agrees(tmp_path):
-    (tmp_path / "pyrightconfig.json").write_text(
-        json.dumps(
-            {
-                "include": [str(PROGRAM)],
-                "typeCheckingMode": "standard",
-                "pythonVersion": "3.11",
-                "reportUnnecessaryTypeIgnoreComment": True,
-            }
-        )
-    )
-    done = subprocess.run(
-        [PYRIGHT, "--project", str(tmp_path), "--pythonpath", sys.executable, "--outputjson"],
-        capture_output=True,
-        text=True,
-    )
-    found = json.loads(done.stdout)["generalDiagnostics"]
-    errors = [d for d in found if d["severity"] == "error"]
-    shown = [f"line {d['range']['start']['line'] + 1}: {d['message']}" for d in errors]
+    shown = errors_of_pyright(tmp_path, PROGRAM, reportUnnecessaryTypeIgnoreComment=True)
     assert not shown, "\n".join(shown)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PYRIGHT is None, reason="pyright is not installed")
+def test_pyright_agrees_with_the_tutorials(tutorials):
+    """Types of SciPy, which has none, are not guessed from its code."""
+    shown = errors_of_pyright(tutorials, tutorials, useLibraryCodeForTypes=False)
+    assert not shown, "\n".join(shown)
+
+
+def errors_of_pyright(folder, program, **options):
+    """The lines and messages of its errors, with its standard rules."""
+    configuration = {
+        "include": [str(program)],
+        "extraPaths": [str(ROOT / "src")],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+        **options,
+    }
+    (folder / "pyrightconfig.json").write_text(json.dumps(configuration))
+    done = subprocess.run(
+        [PYRIGHT, "--project", str(folder), "--pythonpath", sys.executable, "--outputjson"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    return [
+        f"{Path(d['file']).name}:{d['range']['start']['line'] + 1}: {d['message']}"
+        for d in found
+        if d["severity"] == "error"
+    ]
 
 
 def declared(source):

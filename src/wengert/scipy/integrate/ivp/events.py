@@ -42,16 +42,16 @@ _SMALLEST_POSITIVE = np.finfo(float).tiny
 class Event:
     """An event: a root of ``g(t, y)`` along the solution.
 
-    function : ``g(t, y)``, one number, of a vector y.
+    function : ``g(t, y, *args)``, one number, of a vector y.
     direction : positive: only roots where g increases; negative: where it decreases; 0: both.
     count : the integration ends at this occurrence; 0: it does not.
-    reset : ``reset(t, y)``, the state after the event, or None.
+    reset : ``reset(t, y, *args)``, the state after the event, or None.
     """
 
-    function: Callable[[Any, Any], Any]
+    function: Callable[..., Any]
     direction: float = 0.0
     count: int = 0
-    reset: Callable[[Any, Any], Any] | None = None
+    reset: Callable[..., Any] | None = None
 
 
 class StepEnd(NamedTuple):
