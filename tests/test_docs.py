@@ -109,6 +109,9 @@ def test_page(page, tmp_path, monkeypatch):
     if "import matplotlib" in text:
         pytest.importorskip("matplotlib", reason="needs the extra `show`")
         monkeypatch.setenv("MPLBACKEND", "Agg")
+    if "import nutpie" in text:
+        for library in ("nutpie", "walnutpie", "arviz"):
+            pytest.importorskip(library, reason="needs the extra `samplers`")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in blocks_of(text, name):

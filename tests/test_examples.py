@@ -207,6 +207,13 @@ def test_eight_schools_in_full(seed):
     assert figure(text, r"schools, 50000 draws of 12 leapfrog steps, (\d+) %") > 90
 
 
+@pytest.mark.slow  # docs/bayesian.md runs its essential parts
+def test_germination_of_seeds(tmp_path):
+    pytest.importorskip("nutpie", reason="needs the extra `samplers`")
+    text = pictured("germination.py", tmp_path)
+    assert figure(text, r"difference from a published mean (\S+) deviations") < 0.25
+
+
 @pytest.mark.slow
 def test_swing_up_is_optimal():
     text, _ = run("swing_up.py", "--steps", "40")

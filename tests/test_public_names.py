@@ -18,7 +18,7 @@ PACKAGES = """numpy numpy.linalg numpy.fft numpy.random numpy.polynomial scipy s
     scipy.stats bijectors nn nn.functional nn.init nn.training optim data extend testing
     graphs rewrite backends show keep axes debug random
     compiling memory cache compat compat.autograd compat.autograd.numpy compat.autograd.scipy sparse
-    control errors estimators ops onnx cli""".split()
+    control errors estimators ops onnx cli compat.samplers""".split()
 
 
 def module(name):

@@ -30,7 +30,8 @@ GROUPS: dict[str, str] = {
         wengert.debug""",
     "Several processes": "wengert.distributed",
     "Extending and testing": "wengert.extend wengert.testing wengert.ops wengert.errors",
-    "Other programs": "wengert.compat wengert.compat.autograd wengert.compat.sklearn wengert.cli",
+    "Other programs": """wengert.compat wengert.compat.autograd wengert.compat.sklearn
+        wengert.compat.samplers wengert.cli""",
 }
 MODULES = [name for group in GROUPS.values() for name in group.split()]
 

@@ -1,6 +1,7 @@
 """Compatibility: names and interfaces of other libraries.
 
 autograd  the names of HIPS autograd, with its conventions (docs/autograd-users.md)
+samplers  log-densities for nutpie and walnutpie, draws for ArviZ (docs/bayesian.md)
 sklearn   estimators with scikit-learn's interface
 """
 
@@ -9,7 +10,7 @@ from typing import Any
 
 from wengert._engine.core.lazy_import import public_dir
 
-SUBPACKAGES = ("autograd", "sklearn")
+SUBPACKAGES = ("autograd", "samplers", "sklearn")
 
 __all__ = [*SUBPACKAGES]
 
