@@ -5,6 +5,7 @@ are installed.
 """
 
 import importlib.util
+import re
 import subprocess
 import sys
 import zipfile
@@ -45,8 +46,11 @@ def test_the_first_commands_and_pages_are_there():
     assert all(page.exists() for page in module.PAGES)
 
 
-def test_the_citation_has_the_version_of_the_package():
+def test_citation_and_changelog_have_the_version_of_the_package():
     import wengert
 
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    (date,) = re.findall(r"^date-released: (\S+)$", text, re.M)
     assert f"version: {wengert.__version__}\n" in text
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {wengert.__version__} ({date})\n" in changes

@@ -217,7 +217,7 @@ ELSEWHERE = {
     ),  # which makes the graphs that are loaded
 }
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Without `input` and `map`, which would hide Python's own; the lazy names are in it too.
 __all__ = [
