@@ -18,15 +18,16 @@ from .running import onnx
 
 cases_of = pytest.importorskip("onnx.backend.test.case.node")
 # Modules of onnx with the cases of an operator each; importing all takes ten seconds.
-SAMPLE = "add softmax gemm reducesum slice conv layernormalization gathernd split where".split()
+SAMPLE = """add softmax gemm reducesum slice conv layernormalization gathernd split where resize
+gridsample dft rotaryembedding nonmaxsuppression negativeloglikelihoodloss""".split()
 REASONS = [
-    "which NumPy does not have",  # float8, bfloat16, integers of four bits
-    "not an array of numbers",  # the same as inputs; sequences, strings
-    "is not read",  # in the body of a loop or choice
-    "known only when it runs",  # a shape that is computed from values
-    "number would not be known",  # a loop that collects while it searches its end
-    "in training is not supported",
-    "may mean something else",  # operators before opset 13
+    "which NumPy does not have",  # float8, bfloat16, integers of two or four bits
+    "not a numeric array",  # the same as inputs; sequences, strings
+    "the operator SequenceConstruct is not supported",  # in the body of a loop
+    "are unknown during the import",  # a shape that is computed from values
+    "their number is unknown",  # a loop that collects while it searches its end
+    "in training mode is not supported",
+    "may differ from",  # operators before opset 13
     "with reduction=",
     "with storage_order=1",
 ]
@@ -77,15 +78,15 @@ def run_all(cases):
 
 
 def test_some_operators():
-    passed = run_all(collected(SAMPLE))
-    assert sum(passed) >= 90
+    passed = run_all(collected(SAMPLE)[::2])  # every other one
+    assert sum(passed) >= 130
 
 
 @pytest.mark.slow
 def test_every_operator():
     cases = collected(None)
     passed = run_all(cases)
-    assert sum(passed) >= 1170
+    assert sum(passed) >= 1430
     seen = {
         c.model.graph.node[0].op_type
         for c, ok in zip(cases, passed, strict=True)

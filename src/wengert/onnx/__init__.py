@@ -11,7 +11,8 @@ from wengert._engine.core.lazy_import import public_dir
 
 from .export_model import export, exported
 from .import_model import imported, load, parameters
+from .importer.detection import non_max_suppression
 
-__all__ = ["export", "exported", "imported", "load", "parameters"]
+__all__ = ["export", "exported", "imported", "load", "non_max_suppression", "parameters"]
 
 __dir__ = public_dir(__name__)
