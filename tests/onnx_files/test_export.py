@@ -189,7 +189,7 @@ def test_unsupported_operations_are_named(tmp_path):
     with pytest.raises(wg.errors.BackendError, match=r"special\.jv needs special\.jv"):
         exported(lambda x: wg.scipy.special.jv(1.0, x), S(3))
     with pytest.raises(wg.errors.BackendError, match="complex"):
-        exported(lambda x: abs(x * 1j), S(3))
+        exported(lambda x: np.real(np.exp(x * 1j)), S(3))
     with pytest.raises(wg.errors.ArgumentError, match="opset=12"):
         exported(np.sin, S(3), opset=12)
     with pytest.raises(wg.errors.ArgumentError, match="inputs="):

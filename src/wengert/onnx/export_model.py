@@ -142,6 +142,7 @@ def _evaluation_mode(module: Module) -> Iterator[None]:
 
 def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
     helper = onnx().helper
+    _check_real(graph)
     outside = Outside(opset)
     writer = GraphWriter(outside)
     given = _names(inputs, [n.name for n in graph.inputs], "input", outside)
@@ -176,6 +177,22 @@ def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
         opset_imports=[helper.make_opsetid("", opset)],
         ir_version=_FORMATS[opset],
     )
+
+
+def _check_real(graph: BaseGraph) -> None:
+    """Check that inputs, variables and results are not complex: other nodes become pairs."""
+    for word, nodes in (
+        ("an input", graph.inputs),
+        ("a variable", graph.variables),
+        ("a result", graph.outputs),
+    ):
+        for node in nodes:
+            if node.spec.dtype.kind == "c":
+                raise BackendError(
+                    f"onnx.export: {word} has dtype {node.spec.dtype}, and ONNX operators do not "
+                    f"take complex numbers. Pass and return real and imaginary parts"
+                    f"{at(user_line())}."
+                )
 
 
 def _names(wanted: Any, own: Sequence[str | None], word: str, outside: Outside) -> list[str]:

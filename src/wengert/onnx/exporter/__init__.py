@@ -9,11 +9,21 @@ matmul           matrix products and contractions
 indexing         reading and writing elements
 shape_ops        reshape, transpose, concatenate ...; arrays such as `full` and `arange`
 conv_pool        convolution and pooling
+fourier          Fourier transforms, complex numbers as pairs
 control_flow     scan and cond
 value_info       names, shapes and dtypes of inputs and outputs
 """
 
-from . import control_flow, conv_pool, elementwise, indexing, matmul, reductions, shape_ops
+from . import (
+    control_flow,
+    conv_pool,
+    elementwise,
+    fourier,
+    indexing,
+    matmul,
+    reductions,
+    shape_ops,
+)
 from .graph_writer import GraphWriter, Outside
 from .registry import exported
 from .value_info import value_info
@@ -26,6 +36,7 @@ __all__ = [
     "value_info",
     "elementwise",
     "exported",
+    "fourier",
     "indexing",
     "matmul",
     "reductions",

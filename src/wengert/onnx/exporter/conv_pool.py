@@ -77,18 +77,24 @@ def _as_samples(w: GraphWriter, node: Node, x: str, axes: int) -> tuple[str, boo
     return reshaped(w, x, (1, lead, *shape[len(shape) - axes :])), True
 
 
-@exports("max_pool")
+@exports("max_pool", "max_pool_indices")
 def _max_pool(w: GraphWriter, node: Node, x: str) -> Any:
-    p = node.params
-    x, moved = _as_samples(w, node, x, len(p["window"]))
+    p, axes = node.params, len(node.params["window"])
+    x, moved = _as_samples(w, node, x, axes)
+    positions = node.op.name == "max_pool_indices"
     out = w.op(
         "MaxPool",
         x,
+        outputs=2 if positions else 1,
         kernel_shape=list(p["window"]),
         strides=list(p["stride"]),
         pads=_pads(p["padding"]),
         dilations=list(p["dilation"]),
     )
+    if positions:  # in ONNX they are positions in the whole array
+        shape = node.inputs[0].spec.shape
+        each = w.length(prod(shape[len(shape) - axes :]))
+        out = w.op("Mod", out[1], each)
     return reshaped(w, out, node.spec.shape) if moved else out
 
 

@@ -189,7 +189,10 @@ class GraphWriter:
 
     def _written(self, node: Node) -> Any:
         if node.op is CONSTANT:
-            return self.constant(node.value)
+            value = np.asarray(node.value)
+            if value.dtype.kind == "c":  # as pairs
+                value = np.stack([value.real, value.imag], axis=-1)
+            return self.constant(value)
         if node.op is SIZE:
             return self.op("Squeeze", self.length(node.params["size"]), self.ints([0]))
         if isinstance(node.op, LeafOp) and node.op is not PART:
@@ -198,14 +201,6 @@ class GraphWriter:
             return self.name_of(node.inputs[0])[node.params["index"]]
         names = [self.name_of(a) for a in node.inputs]
         function = writer_of(node)
-        _check_complex(node)
         if function is None:
             raise unsupported(node, "has no counterpart in ONNX")
         return function(self, node, *names)
-
-
-def _check_complex(node: Node) -> None:
-    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
-    for spec in (*specs, *[a.spec for a in node.inputs]):
-        if getattr(spec, "dtype", np.dtype(float)).kind == "c":
-            raise unsupported(node, "is complex, which ONNX operators do not support")

@@ -101,6 +101,17 @@ def _norm2(w: GraphWriter, node: Node, x: str) -> Any:
     return reduced(w, "ReduceL2", x, axes, keep) if axes else w.op("Abs", x)
 
 
+@exports("norm_p")
+def _norm_p(w: GraphWriter, node: Node, x: str) -> Any:
+    dtype, p = node.spec.dtype, node.params["p"]
+    x = w.cast(x, node.inputs[0].spec.dtype, dtype)
+    axes, keep = _given(node)
+    if p == 1 and axes:
+        return reduced(w, "ReduceL1", x, axes, keep)
+    powers = w.op("Pow", w.op("Abs", x), w.constant(p, dtype))
+    return w.op("Pow", reduced(w, "ReduceSum", powers, axes, keep), w.constant(1.0 / p, dtype))
+
+
 @exports("logsumexp")
 def _logsumexp(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype

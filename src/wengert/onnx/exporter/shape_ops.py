@@ -61,7 +61,8 @@ def _broadcast(w: GraphWriter, node: Node, x: str) -> Any:
 
 
 @exports("sum_to")
-def _sum_to(w: GraphWriter, node: Node, x: str) -> Any:
+def summed_to(w: GraphWriter, node: Node, x: str) -> Any:
+    """The sum over the axes along which an operand was broadcast."""
     large, small = node.inputs[0].spec.shape, node.spec.shape
     missing = len(large) - len(small)
     axes = tuple(

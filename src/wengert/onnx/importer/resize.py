@@ -23,7 +23,7 @@ from .node_view import NodeView, as_value
 from .registry import imports
 
 
-class Axis(NamedTuple):
+class ResizedAxis(NamedTuple):
     """An axis of length n that is resized to length m; `scale` is their ratio, not rounded."""
 
     n: int
@@ -35,7 +35,7 @@ class Axis(NamedTuple):
 # ---- positions ---------------------------------------------------------------------------------
 
 
-def place(axis: Axis, mode: str) -> Any:
+def place(axis: ResizedAxis, mode: str) -> Any:
     """The positions of the outputs along the axis of inputs."""
     n, m, scale, (low, high) = axis
     i = np.arange(m, dtype=float)
@@ -82,7 +82,7 @@ def _cubic(a: float) -> Callable[[Any], Any]:
     return kernel
 
 
-def taps(n: NodeView, axis: Axis, position: Any) -> tuple[Any, Any]:
+def taps(n: NodeView, axis: ResizedAxis, position: Any) -> tuple[Any, Any]:
     """The positions of neighbors, which may be outside, and their weights."""
     mode = n.get("mode", "nearest")
     if mode == "nearest":
@@ -103,7 +103,7 @@ def taps(n: NodeView, axis: Axis, position: Any) -> tuple[Any, Any]:
     return places, weights
 
 
-def _along(n: NodeView, x: Any, k: int, axis: Axis) -> Any:
+def _along(n: NodeView, x: Any, k: int, axis: ResizedAxis) -> Any:
     """x resized along its axis k."""
     mode = n.get("coordinate_transformation_mode", "half_pixel")
     n.need((axis.m,), np.float64)
@@ -129,7 +129,7 @@ def _along(n: NodeView, x: Any, k: int, axis: Axis) -> Any:
 # ---- sizes -------------------------------------------------------------------------------------
 
 
-def _axes(n: NodeView, x: Any, roi: Any, scales: Any, sizes: Any) -> list[tuple[int, Axis]]:
+def _axes(n: NodeView, x: Any, roi: Any, scales: Any, sizes: Any) -> list[tuple[int, ResizedAxis]]:
     """The axes to be resized."""
     shape = tuple(x.shape)
     chosen = [a % len(shape) for a in n.get("axes") or range(len(shape))]
@@ -162,7 +162,7 @@ def _axes(n: NodeView, x: Any, roi: Any, scales: Any, sizes: Any) -> list[tuple[
             "tf_crop_and_resize"
         )
         if not (whole and r == 1.0 and m == shape[a]):
-            found.append((a, Axis(_known(n, shape[a]), _known(n, m), r, region)))
+            found.append((a, ResizedAxis(_known(n, shape[a]), _known(n, m), r, region)))
     return found
 
 
