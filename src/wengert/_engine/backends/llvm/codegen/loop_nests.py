@@ -40,6 +40,8 @@ _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 class LoopNest(KeptAxes):
     """One fused loop as a function.
 
+    A subclass for another kind of device has another `signature` (backends/cuda).
+
     Parameters
     ----------
     stored : container of Expr
@@ -57,6 +59,8 @@ class LoopNest(KeptAxes):
         The iteration spaces of the loop groups.
     """
 
+    signature: Sequence[tuple[str, str]] = _SIGNATURE
+
     def __init__(
         self,
         language: Language,
@@ -67,7 +71,7 @@ class LoopNest(KeptAxes):
         largest: Mapping[str, Length] = MappingProxyType({}),
     ) -> None:
         self._largest = largest
-        function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
+        function = Function(language.module, "nest", self.signature, "void", "nounwind #1")
         super().__init__(language, function, fused, stored)
         self.spaces = [
             space_for(s, register_bytes // (2 if is_jammed(s, fused) else 1), fused.rows)

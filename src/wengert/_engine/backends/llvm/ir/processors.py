@@ -31,6 +31,8 @@ class Processor:
         The size of the vectors of fused loops; 0 if they compute one element at a time.
     abi : str
         The name of the calling convention, for targets that have several.
+    has_libraries : bool
+        Whether code for it can call functions of SciPy and other libraries.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Processor:
     vector_bytes: int
     loop_bytes: int
     abi: str = ""
+    has_libraries: bool = True
 
     @property
     def key(self) -> str:

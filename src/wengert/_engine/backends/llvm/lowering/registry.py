@@ -13,7 +13,7 @@ one (kernels/); else of the operations that define it (decomposed_ops.py); else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from wengert._engine.core.dispatch import PART
@@ -79,6 +79,8 @@ class Lowering:
     ----------
     layouts : str
         The memory layout of each input and variable (leaves.py).
+    opaque : container of str
+        Operations that are opaque calls, though there is a lowering.
 
     Attributes
     ----------
@@ -92,8 +94,10 @@ class Lowering:
         Cached rules: nodes of the same operation and dtypes share one.
     """
 
-    def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: BaseGraph, layouts: str = "", opaque: Container[str] = ()
+    ) -> None:
+        self.graph, self._opaque = graph, opaque
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
         self.held: dict[Node, Expr] = {}
         self.exprs: dict[Node, Any] = {}
@@ -112,7 +116,7 @@ class Lowering:
             operands = [settled(x) for x in operands]
         if isinstance(node.op, LeafOp):
             return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
-        if self._has_lanes(node):
+        if node.op.name not in self._opaque and self._has_lanes(node):
             function = _BY_NAME.get(node.op.name)
             if function is None or lookup(node.op.name) is not node.op:
                 function = _BY_KIND.get(node.op.kind)
@@ -242,9 +246,9 @@ def opaque_call(node: Node, operands: Sequence[Expr]) -> Any:
     return parts if has_parts else parts[0]
 
 
-def lowered(graph: BaseGraph, layouts: str = "") -> Lowering:
+def lowered(graph: BaseGraph, layouts: str = "", opaque: Container[str] = ()) -> Lowering:
     """The expressions of all nodes of a graph."""
-    lowering = Lowering(graph, layouts)
+    lowering = Lowering(graph, layouts, opaque)
     exprs = lowering.exprs
     for node in (*graph.outputs, *graph.updates.values(), *graph.effects):
         exprs[node] = settled(exprs[node])

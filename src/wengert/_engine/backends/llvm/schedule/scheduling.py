@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import bisect
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph
@@ -67,6 +67,11 @@ class Schedule:
     ----------
     updates : sequence of (int, int)
         Of the body of a loop: inputs, and the results that may be written over them.
+    separate : bool
+        Whether each loop group is a fused loop of its own, and each call one operation: a device
+        runs the elements of a group in parallel, and loops over rows would leave it idle.
+    opaque : container of str
+        Operations that are computed as a whole, though they have elements.
 
     Attributes
     ----------
@@ -84,9 +89,16 @@ class Schedule:
         The slices of carried arrays, and of results of loops, that are to be written in place.
     """
 
-    def __init__(self, graph: BaseGraph, layouts: str = "", updates: Updates = ()) -> None:
+    def __init__(
+        self,
+        graph: BaseGraph,
+        layouts: str = "",
+        updates: Updates = (),
+        separate: bool = False,
+        opaque: Container[str] = (),
+    ) -> None:
         self._graph = weakref.ref(graph)  # a program does not outlive its graph
-        lowering = lowered(graph, layouts)
+        lowering = lowered(graph, layouts, opaque)
         self.exprs = lowering.exprs
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
         self.outputs: list[Expr] = []
@@ -107,7 +119,7 @@ class Schedule:
         if self.in_place:
             written.apply()
             self.reachable = _reachable(results)
-        if fold(self.reachable, _consumers(self.reachable, results)):
+        if not separate and fold(self.reachable, _consumers(self.reachable, results)):
             self.reachable = _reachable(results)
         self._consumers = _consumers(self.reachable)
         self._shared: set[Expr] = set()  # roots only because they are used more than once
@@ -133,14 +145,20 @@ class Schedule:
         segments: list[int] = [0] * len(self._stages)
         loops: list[ChosenLoop] = []
         calls = [x.node for x in self._stages if isinstance(x, Expr) and x.node.op.name in PRODUCTS]
-        if any([n.spec.ndim > 2 for n in calls]) and not (isinstance(graph, Body) or graph.effects):
+        may_batch = not (separate or isinstance(graph, Body) or graph.effects)
+        if may_batch and any([n.spec.ndim > 2 for n in calls]):
             self._stages, segments, loops = batch_loops.batched(
                 self._stages, reads, self.reachable, self.outputs
             )
         self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
-        self.stages = fused_loops_of(self._stages, reads, self._position, is_by_columns, segments)
         again = [fused for loop in loops for fused in loop.repeated]
-        choose_rows([*self.stages, *again])
+        if separate:
+            self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
+        else:
+            self.stages = fused_loops_of(
+                self._stages, reads, self._position, is_by_columns, segments
+            )
+            choose_rows([*self.stages, *again])
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored(again)
         self.batch_loops = [loop.placed(self._position) for loop in loops]

@@ -31,6 +31,7 @@ from wengert._engine.core.scalar_language import ARRAYS
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..ir.llvm_types import C128, F64, I64, Dtype, in_register, is_supported, of_width, part_of
 from ..ir.memory_access import load, store
+from ..ir.processors import foreign
 from ..ir.scalar_language import Language, constant_value, rule
 from ..ir.simd_value import ComplexLane, Lane
 from ..runtime import library_symbols
@@ -370,12 +371,19 @@ def _by_loop(
 # ---- the work ----------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=1024)
 def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
     """The work of the special functions in a body with operands of these dtypes.
 
     None if one of them is not supported.  The body is traced once, into a module that is discarded.
     """
+    processor = foreign()
+    return _work_of(body, dtypes, processor is None or processor.has_libraries)
+
+
+@functools.lru_cache(maxsize=1024)
+def _work_of(
+    body: Callable[..., Any], dtypes: tuple[Dtype, ...], has_libraries: bool
+) -> int | None:
     module = ModuleBuilder()
     s = CountingLanguage(module)
     function = Function(module, "reading", [])
@@ -385,7 +393,7 @@ def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
         body(s, *lanes)
     except UnsupportedFunction:
         return None
-    return s.work
+    return s.work if has_libraries or not module.symbols else None
 
 
 class CountingLanguage(Language):

@@ -1,0 +1,168 @@
+"""Calls: operations that are computed as a whole, by functions of a library on the device.
+
+An operation runs as it does in the interpreter: its NumPy functions are called with arrays of the
+device, which has its own (cuBLAS, cuSOLVER, cuFFT, sorting). Where the device has no such function,
+the operation is a host callback: its operands are copied to the host and its results back.
+
+Loops and branches are run by the host: one run of the body's program is a step.
+
+    called    the results of a node
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.static_params import substituted
+from wengert.errors import GuardError
+
+from ..interpreter.interpreter import refusal
+from ..registry import backend
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+
+    from .program import Program
+
+# What CuPy raises where it lacks a function, a dtype, or an argument of one.
+_LACKING = (TypeError, AttributeError, NotImplementedError, ValueError)
+
+
+def called(program: Program, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+    """The result of a node, or a tuple of them; on the device or on the host."""
+    op: Any = node.op
+    params = substituted(node.params, sizes)
+    try:
+        if hasattr(op, "run_by"):
+            return _of_bodies(program, op, operands, params, sizes)
+        if op.effects.side_effect or op.host_callback:
+            return _on_host(program, node, operands, params)
+        try:
+            return call_ignoring_errors(op.run, *operands, **params)
+        except _LACKING:
+            return _on_host(program, node, operands, params)
+    except Exception as error:
+        raise refusal(node, 0, error) from error
+
+
+def _on_host(
+    program: Program, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
+) -> Any:
+    """The result of a node whose operands are copied to the host."""
+    device, op = program.device, node.op
+    values = [device.get(x)[()] if device.owns(x) else x for x in operands]
+    run: Any = op.run
+    if op.effects.side_effect and "placed" in dir(op):
+        run = op.placed(node)  # type: ignore[attr-defined]
+    return call_ignoring_errors(run, *values, **params)
+
+
+# ---- loops and branches --------------------------------------------------------------------------
+
+
+def _of_bodies(
+    program: Program,
+    op: Any,
+    operands: Sequence[Any],
+    params: dict[str, Any],
+    sizes: Mapping[str, int],
+) -> Any:
+    step = functools.partial(_step, program, sizes)
+    own = _LOOPS.get(op.name)
+    if own is not None and "names" not in params:
+        return own(program, step, operands, params)
+    device = program.device
+    values = [device.get(x)[()] if device.owns(x) else x for x in operands]
+    interpreter: Any = backend("interpret")
+    runs = functools.partial(interpreter.compile_body, sizes=sizes)
+    return call_ignoring_errors(op.run_by, functools.lru_cache(runs), *values, **params)
+
+
+def _step(program: Program, sizes: Mapping[str, int], body: Any) -> Callable[..., list[Any]]:
+    """A function that runs a body once."""
+    inner, device = program.body(body), program.device
+    return lambda values: inner.run([device.put(x) for x in values], sizes)
+
+
+def _scan(
+    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> tuple[Any, ...]:
+    body, carried, stacked = params["body"], params["carried"], params["stacked"]
+    count, device = params["length"], program.device
+    if params["counted"]:
+        count, operands = max(_number(device, operands[0]), 0), operands[1:]
+    fixed = len(operands) - carried - stacked
+    consts, carry = operands[:fixed], list(operands[fixed : fixed + carried])
+    rows = [device.put(x) for x in operands[fixed + carried :]]
+    run = step(body)
+    ys: list[list[Any]] = [[] for _ in body.outputs[carried:]]
+    for i in range(count):
+        k = count - 1 - i if params["reverse"] else i
+        out = run([*consts, *carry, *[device.contiguous(x[k]) for x in rows]])
+        carry = out[:carried]
+        for y, value in zip(ys, out[carried:], strict=True):
+            y.append(value)
+    order = -1 if params["reverse"] else 1
+    return (
+        *carry,
+        *[
+            _stacked(program, y[::order], n.spec)
+            for y, n in zip(ys, body.outputs[carried:], strict=True)
+        ],
+    )
+
+
+def _while(
+    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> tuple[Any, ...]:
+    carried, limit, device = params["carried"], params["limit"], program.device
+    fixed = len(operands) - carried
+    consts, carry = operands[:fixed], list(operands[fixed:])
+    goes_on, run = step(params["condition"]), step(params["body"])
+    outputs = params["body"].outputs[carried:]
+    ys: list[list[Any]] = [[] for _ in outputs]
+    count = 0
+    while _number(device, goes_on([*consts, *carry])[0]):
+        if limit is not None and count >= limit:
+            raise GuardError(
+                f"a while_loop did not end within max_steps={limit} steps. Allow more steps, "
+                "or check why its condition stays true."
+            )
+        out = run([*consts, *carry])
+        carry = out[:carried]
+        for y, value in zip(ys, out[carried:], strict=True):
+            y.append(value)
+        count += 1
+    stacks = [_stacked(program, y, n.spec) for y, n in zip(ys, outputs, strict=True)]
+    return (*carry, np.int64(count), *stacks)
+
+
+def _choice(
+    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> tuple[Any, ...]:
+    which, branches = _number(program.device, operands[0]), params["branches"]
+    run = step(branches[min(max(which, 0), len(branches) - 1)])
+    return tuple(run(operands[1:]))
+
+
+def _stacked(program: Program, values: Sequence[Any], spec: Any) -> Any:
+    if not values:
+        return np.empty((0, *[n if type(n) is int else 0 for n in spec.shape]), spec.dtype)
+    return np.stack([program.device.put(x) for x in values])
+
+
+def _number(device: Any, x: Any) -> int:
+    return int(device.get(x)[()]) if device.owns(x) else int(x)
+
+
+_LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "scan": _scan,
+    "while": _while,
+    "cond": _choice,
+    "switch": _choice,
+}

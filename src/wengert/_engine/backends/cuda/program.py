@@ -1,0 +1,310 @@
+"""Programs: the kernels of a graph, and the order in which they and library functions run.
+
+The schedule is that of native code (backends/llvm/schedule) without loops over rows: each loop
+group is a kernel, each other stage a call of the operation itself, whose NumPy functions run on the
+device (library_calls.py). Loops and branches are run by the host, step by step.
+
+    Program     the stages of a graph, for all its sizes
+    Stage       a kernel and where its results go, or a call
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
+
+from ..llvm.ir.processors import Processor, compiling_for
+from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored, strided_view
+from ..llvm.lowering.registry import specs_of
+from ..llvm.lowering.slice_updates import SliceUpdate
+from ..llvm.schedule.fusion import FusedLoops, roots_of
+from ..llvm.schedule.scheduling import Schedule, owner_of
+from .device import Device, Launch
+from .kernel_codegen import Kernel, UnsupportedKernel, is_number, kernel_of
+from .library_calls import called
+
+# NVIDIA's virtual machine. Kernels compute one element at a time; the width of vectors matters to
+# kernels of native code only.
+NVPTX = Processor(
+    "nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0, has_libraries=False
+)
+_COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+_POSITIONS = ("argmax", "argmin")  # of libraries, which divide them into parts
+_LEAST_PART = 64  # elements of a reduced axis for each part
+_MOST_ATTEMPTS = 50
+
+
+class Failed(Exception):
+    """A kernel found an index out of range, or another fault; the interpreter raises the error."""
+
+
+class Program:
+    """The stages of a graph, loaded to a device.
+
+    Parameters
+    ----------
+    graph : Graph or Body
+    device : Device
+    """
+
+    def __init__(self, graph: BaseGraph, device: Device) -> None:
+        self.device = device
+        self.results = (*graph.outputs, *graph.updates.values())
+        self.kernels: list[Kernel] = []
+        self._stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
+        with compiling_for(NVPTX):
+            self._plan(graph)
+        self._launches: list[Launch] = device.load(self.kernels)
+        self._constants: dict[Expr, Any] = {}
+        self._bodies: dict[Body, Program] = {}
+        self._last_uses = self._found_last_uses()
+        self.may_fail = any(k.may_fail for k in self.kernels)
+
+    def _plan(self, graph: BaseGraph) -> None:
+        """Schedule the graph, with what cannot be in a kernel as calls."""
+        opaque = set(_POSITIONS)
+        for _ in range(_MOST_ATTEMPTS):
+            self.plan = Schedule(graph, separate=True, opaque=opaque)
+            try:
+                self._write_kernels()
+                return
+            except UnsupportedKernel as error:
+                names = {n for n in error.args[1] if n not in opaque}
+                if not names:
+                    raise
+                opaque |= names
+        raise AssertionError("operations that a device lacks")
+
+    def _write_kernels(self) -> None:
+        stored = self.stored = set(self.plan.stored)
+        self.kernels, self._stages = [], []
+        for stage in self.plan.stages:
+            if isinstance(stage, Expr):
+                self._stages.append((stage, -1))
+                continue
+            try:
+                kernel = kernel_of(stage, stored, f"kernel{len(self.kernels)}")
+            except UnsupportedKernel as error:
+                raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
+            self._stages.append((stage, len(self.kernels)))
+            self.kernels.append(kernel)
+
+    def _found_last_uses(self) -> list[list[Expr]]:
+        """For each stage the arrays that no later one needs."""
+        last: dict[Expr, int] = {}
+        for k, (stage, number) in enumerate(self._stages):
+            for x in self._read(stage, number):
+                last[x] = k
+        kept = {owner_of(x) for x in self.plan.outputs}
+        found: list[list[Expr]] = [[] for _ in self._stages]
+        for x, k in last.items():
+            if x not in kept:
+                found[k].append(x)
+        return found
+
+    def _read(self, stage: Any, number: int) -> list[Expr]:
+        if number >= 0:
+            entries = self.kernels[number].entries
+            return [x for x in entries if isinstance(x, Expr)]
+        own = [p for p in self.plan.stored if _is_part_of(p, stage)]
+        return [*[_base(x) for x in stage.operands], *own]
+
+    # ---- running -------------------------------------------------------------------------------
+
+    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
+        """The values of outputs and updates.
+
+        Raises
+        ------
+        Failed
+            A kernel has failed.
+        """
+        return _Run(self, dict(sizes)).results(values)
+
+    def body(self, body: Body) -> Program:
+        """The program of the body of a loop or branch."""
+        found = self._bodies.get(body)
+        if found is None:
+            found = self._bodies[body] = Program(body, self.device)
+        return found
+
+    def constant(self, expr: Expr) -> Any:
+        """A constant array on the device."""
+        found = self._constants.get(expr)
+        if found is None:
+            array = np.array(expr.rule.array, order="C")  # type: ignore[attr-defined]
+            found = self._constants[expr] = self.device.put(array)
+        return found
+
+
+class _Run:
+    """The state of one run of a program."""
+
+    def __init__(self, program: Program, sizes: dict[str, int]) -> None:
+        self.program, self.device, self.sizes = program, program.device, sizes
+        self.arrays: dict[Expr, Any] = {}
+        self.status = self.device.put(np.zeros(1, np.int64)) if program.may_fail else None
+
+    def results(self, values: Sequence[Any]) -> list[Any]:
+        program = self.program
+        self.arrays.update(zip(program.plan.inputs, values, strict=True))
+        for (stage, number), gone in zip(program._stages, program._last_uses, strict=True):
+            if number >= 0:
+                self._launch(stage, program.kernels[number], program._launches[number])
+            else:
+                self._call(stage)
+            for x in gone:
+                self.arrays.pop(x, None)
+        if self.status is not None and self.device.get(self.status)[0]:
+            raise Failed
+        specs = [spec for node in program.results for spec in specs_of(node)]
+        found = [
+            self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)
+        ]
+        return _grouped(program.results, found)
+
+    def _length(self, length: Length) -> int:
+        return int(replaced(length, self.sizes)) if isinstance(length, Dim) else int(length)
+
+    def _shape(self, shape: Sequence[Length]) -> tuple[int, ...]:
+        return tuple([self._length(n) for n in shape])
+
+    def _stored(self, expr: Expr) -> Any:
+        """A stored expression: an array on the device, or a number of an input."""
+        found = self.arrays.get(expr)
+        if found is None:
+            assert isinstance(expr.rule, Stored) and expr.rule.array is not None, expr
+            found = self.program.constant(expr)
+        return found
+
+    # ---- kernels -------------------------------------------------------------------------------
+
+    def _launch(self, fused: FusedLoops, kernel: Kernel, launch: Launch) -> None:
+        buffers: dict[Expr, Any] = {}
+        elements, reduced = self._length(kernel.elements), self._length(kernel.reduced)
+        parts = 1
+        if reduced:
+            wanted = max(self.device.threads // max(elements, 1), 1)
+            parts = max(min(wanted, reduced // _LEAST_PART), 1)
+        for root in roots_of(fused):
+            if root not in self.program.stored:
+                continue
+            shape = self._shape(root.shape)
+            if isinstance(root.rule, SliceUpdate):
+                copy = self.device.empty(shape, root.dtype)
+                copy[...] = self._stored(owner_of(root.operands[1]))
+                self.arrays[root] = copy
+            elif parts > 1 and isinstance(root.rule, Reduce):
+                buffers[root] = self.device.empty((parts, *shape), root.dtype)
+            else:
+                self.arrays[root] = self.device.empty(shape, root.dtype)
+        arguments = [self._argument(x, buffers) for x in kernel.entries]
+        if kernel.may_fail:
+            arguments.append(self.status)
+        total = elements * parts
+        if total:
+            launch([*arguments, np.int64(parts)], total)
+        for root, buffer in buffers.items():
+            combine = getattr(np, _COMBINE[root.rule.monoid])  # type: ignore[attr-defined]
+            made = combine.reduce(buffer, axis=0)
+            self.arrays[root] = self.device.put(made.astype(root.dtype))
+
+    def _argument(self, entry: Any, buffers: Mapping[Expr, Any]) -> Any:
+        if isinstance(entry, str):
+            return np.int64(self.sizes[entry])
+        if is_number(entry):
+            return entry.dtype.type(self._number(self._stored(entry)))
+        return buffers[entry] if entry in buffers else self._stored(entry)
+
+    def _number(self, x: Any) -> Any:
+        return self.device.get(x)[()] if self.device.owns(x) else x
+
+    # ---- calls ---------------------------------------------------------------------------------
+
+    def _call(self, stage: Expr) -> None:
+        node = stage.node
+        operands = [self._operand(x) for x in stage.operands]
+        made = called(self.program, node, operands, self.sizes)
+        specs = specs_of(node)
+        made = made if isinstance(node.spec, tuple) else (made,)
+        for part in self.program.plan.reachable:
+            if _is_part_of(part, stage):
+                k = part.rule.position  # type: ignore[attr-defined]
+                value = self.device.put(made[k])
+                for length, n in zip(specs[k].shape, value.shape, strict=True):
+                    if is_open(length):
+                        (name,) = length.names
+                        self.sizes.setdefault(name, n)
+                self.arrays[part] = self.device.contiguous(value.astype(part.dtype))
+
+    def _operand(self, x: Expr) -> Any:
+        """The operand of a call: an array on the device, or a number."""
+        view = strided_view(x)
+        if view is None:
+            base = self._stored(owner_of(x))
+            return self._shaped(base, x)
+        base, offset, strides = view
+        array = self._stored(base)
+        if not x.shape or x.shape == base.shape and base is x:
+            return self._shaped(array, x)
+        lengths = [self._length(n) for n in (offset, *strides)]
+        return self.device.strided(array, lengths[0], self._shape(x.shape), tuple(lengths[1:]))
+
+    def _shaped(self, array: Any, x: Expr) -> Any:
+        shape = self._shape(x.shape)
+        if not self.device.owns(array):
+            return array
+        return array if array.shape == shape else array.reshape(shape)
+
+    def _value(self, x: Expr, spec: Any) -> Any:
+        """A result, whose expression may have axes of length one in place of reduced ones."""
+        array = self.device.put(self._stored(owner_of(x)))
+        shape = self._shape(spec.shape)
+        return array if array.shape == shape else array.reshape(shape)
+
+
+def operations_of(fused: FusedLoops) -> set[str]:
+    """The names of the operations that a loop group computes."""
+    names: set[str] = set()
+    pending = list(roots_of(fused))
+    seen = set(pending)
+    while pending:
+        x = pending.pop()
+        if x.node is not None:
+            names.add(x.node.op.name)
+        for y in x.operands:
+            if not y.is_root and y not in seen:
+                seen.add(y)
+                pending.append(y)
+    return names
+
+
+def _is_part_of(part: Expr, stage: Expr) -> bool:
+    return isinstance(part.rule, CallResult) and part.operands[0] is stage
+
+
+def _base(x: Expr) -> Expr:
+    view = strided_view(x)
+    return owner_of(x) if view is None else view[0]
+
+
+def _grouped(nodes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The values of nodes, those with several results as tuples."""
+    ahead = iter(values)
+    found: list[Any] = []
+    for node in nodes:
+        if isinstance(node.spec, tuple):
+            found.append(tuple([next(ahead) for _ in node.spec]))
+        else:
+            found.append(next(ahead))
+    return found
+
+
+__all__ = ["Failed", "Program", "math"]
