@@ -27,6 +27,7 @@ extend, testing                                 custom operations, checks of der
 graphs, rewrite, backends, show, keep, axes     graphs, passes, backends, visualization, files
 debug, memory, cache                            debugging, recycled memory, compiled code on disk
 set_threads, get_threads                        threads of compiled functions
+device_put, device_get                          arrays of a graphics card
 """
 
 import importlib
@@ -83,6 +84,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from ._engine import visualization as _visualization
     from ._engine.backends import cache as cache
     from ._engine.backends import memory as memory
+    from ._engine.backends.cuda import device_get, device_put
     from ._engine.backends.llvm.runtime.thread_count import get_threads, set_threads
     from ._engine.control_flow import (
         associative_scan,
@@ -212,6 +214,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         "get_threads set_threads".split(), "_engine.backends.llvm.runtime.thread_count"
     ),
+    **dict.fromkeys("device_get device_put".split(), "_engine.backends.cuda"),
     **dict.fromkeys(
         "save load".split(), "_engine.graphs"
     ),  # which makes the graphs that are loaded
@@ -235,6 +238,8 @@ __all__ = [
     "custom_root",
     "custom_vjp",
     "data_parallel",
+    "device_get",
+    "device_put",
     "dim",
     "enable_grad",
     "explain",

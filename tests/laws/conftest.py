@@ -39,6 +39,7 @@ COSTLY = {
     "test_batching_is_right",
     "test_complex_numbers_are_operands",
     "test_native_values_agree",
+    "test_device_values_agree",
     "test_symbolic_sizes_agree",
     "test_host_callbacks_are_stated",
     "test_operands_are_not_changed",
@@ -54,6 +55,7 @@ SHARES = {
     "test_partials_keep_their_digits": 3,
     "test_series_agree": 4,
     "test_batching_is_right": 2,
+    "test_device_values_agree": 8,
 }
 # Pairs of laws and operations that take seconds, in mpmath, in SciPy's own code or in compiling.
 SLOW = {

@@ -14,6 +14,7 @@ null                 "null": runs nothing and returns zeros
 cache                wengert.cache: compiled code on disk
 memory               wengert.memory: recycled memory of native functions
 interpreter/         runs a graph node by node with NumPy
+cuda/                "cuda": kernels of a graphics card, and its libraries by CuPy
 llvm/                "llvm": native code; imported at first use, as LLVM is large
 """
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from wengert._engine.profiling.record import Timing
 
     from .cost_report import Report, report
+    from .cuda import emulated_device
     from .interpreter_profile import NodeTimes, profile
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "Timing",
     "backend",
     "backends",
+    "emulated_device",
     "profile",
     "register_backend",
     "report",
@@ -52,6 +55,7 @@ __getattr__ = lazy_names(
     {
         **dict.fromkeys(("NodeTimes", "profile"), ".interpreter_profile"),
         **dict.fromkeys(("Report", "report"), ".cost_report"),
+        "emulated_device": ".cuda",
         "Timing": "wengert._engine.profiling.record",
     },
 )

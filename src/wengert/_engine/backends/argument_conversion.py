@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.device_arrays import is_on_device
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.types import Array, Operand
@@ -69,6 +70,12 @@ def _known(value: Handle, name: str) -> Any:
 
 
 def _array(value: Operand | list[float], name: str) -> Any:
+    if is_on_device(value):
+        raise ConversionError(
+            f"{name} was given an array in the memory of a graphics card, but this function runs "
+            "on the processor. Compile it with backend='cuda', or pass a copy on the host, "
+            f"wengert.device_get(x){at(user_line())}."
+        )
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
         raise ConversionError(
             f"{name} was given a masked array, which is not supported. Fill it, x.filled(0.0), or "

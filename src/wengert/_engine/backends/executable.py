@@ -23,8 +23,6 @@ from wengert._engine.core.symbolic.constraints import solve
 from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ShapeError, at, user_line
 
-from .argument_conversion import fitted
-from .copy_on_return import own
 from .registry import Backend, Run
 from .variable_updates import exclusively, locks_of, values_of, write
 
@@ -79,14 +77,19 @@ class Executable:
         ShapeError, DtypeError
             A value does not match its input; the message names it.
         """
-        fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+        fed = self._fitted(values)
         run = self._program(fed)
         if not self._written:
-            return own(run([*fed, *values_of(self.owners)]))
+            return self.backend.own(run([*fed, *values_of(self.owners)]))
         return exclusively(self._exclusive, partial(self._updating, run, fed))
 
+    def _fitted(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the inputs, checked and converted."""
+        convert = self.backend.fitted
+        return [convert(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+
     def _updating(self, run: Run, fed: Sequence[Any]) -> list[Any]:
-        found = own(run([*fed, *values_of(self.owners)]))
+        found = self.backend.own(run([*fed, *values_of(self.owners)]))
         count = len(self.graph.outputs)
         write(self._written, found[count:])
         return found[:count]
@@ -99,7 +102,7 @@ class Executable:
         ShapeError, DtypeError
             As for a call.
         """
-        fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
+        fed = self._fitted(values)
         sizes = self._sizes(fed) if self._symbolic else {}
         return [*fed, *values_of(self.owners)], sizes
 

@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp
 from wengert._engine.core.op import Op
+from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.validation import word
 from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
+
+from .argument_conversion import fitted
+from .copy_on_return import own
 
 if TYPE_CHECKING:
     from wengert._engine.profiling.record import Timing
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
 # Built-in backends that are imported lazily, and the modules that register them.
-_AT_FIRST_USE = {"llvm": ".llvm.backend"}
+_AT_FIRST_USE = {"llvm": ".llvm.backend", "cuda": ".cuda.backend"}
 
 
 class Backend(ABC):
@@ -62,6 +66,20 @@ class Backend(ABC):
         """The name, the tolerance and a description in one line."""
         words = (inspect.getdoc(type(self)) or "").partition("\n")[0]
         return {"name": self.name, "tolerance": self.tolerance, "says": words}
+
+    def fitted(self, value: Any, spec: Spec, name: str) -> Any:
+        """A value converted to the spec of an input; `name` is that of the input.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            The value does not match.
+        """
+        return fitted(value, spec, name)
+
+    def own(self, results: list[Any]) -> list[Any]:
+        """Results of a run, each with memory that nothing else refers to."""
+        return own(results)
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"

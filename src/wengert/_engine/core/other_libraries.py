@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 _IN_PLACE = "x[...] = y, or x += y: tensors are assigned to as arrays are"
-_DEVICE = "nothing: values are in the memory of the CPU"
+_DEVICE = "nothing: tensors are in the memory of the CPU; see wengert.device_put"
 _FUNCTIONAL = "wengert.nn.functional.{}"
 
 TENSOR: dict[str, str] = {
@@ -199,8 +199,6 @@ PACKAGE: dict[str, str] = {
     "make_jaxpr": "wengert.trace",
     "eval_shape": "wengert.trace(f)(...).outputs[0].spec",
     "ShapeDtypeStruct": "wengert.spec",
-    "device_put": "nothing: values are in the memory of the CPU",
-    "device_get": "x.numpy()",
     "block_until_ready": "nothing: values are computed when a call returns",
     "tree_map": "wengert.tree.map",
     "tree_util": "wengert.tree",

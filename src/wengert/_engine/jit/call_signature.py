@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.device_arrays import device_spec, is_on_device
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.labelled_arrays import has_units, values_of
 from wengert._engine.core.library_code import is_immutable
@@ -101,9 +102,13 @@ class CallSignature:
             if kind is None and isinstance(x, Handle):
                 kind, shape = self._of_tensor(x)
             elif kind is None:
-                if hasattr(cls, "__array__") and not issubclass(cls, np.ndarray | np.generic):
-                    x = leaves[len(kinds)] = _as_array(x)
-                kind, shape = _key_and_shape(x, is_spec)
+                if is_on_device(x):
+                    spec = device_spec(x)
+                    kind, shape = spec.dtype, spec.shape
+                else:
+                    if hasattr(cls, "__array__") and not issubclass(cls, np.ndarray | np.generic):
+                        x = leaves[len(kinds)] = _as_array(x)
+                    kind, shape = _key_and_shape(x, is_spec)
             if isinstance(kind, np.dtype | _Number):
                 fed.append(x)
             kinds.append(kind)

@@ -21,6 +21,7 @@ import numpy as np
 from wengert._engine.autodiff import jvp_vjp
 from wengert._engine.backends import Backend, Executable
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
@@ -95,7 +96,7 @@ class GraphOperation(Operation):
 
     def run(self, *values: Any) -> Any:
         """The value, or a tuple of them."""
-        outputs = self._run(values)
+        outputs = [host_values(x) for x in self._run(values)]
         return tuple(outputs) if self.several else outputs[0]
 
     def __call__(self, *args: Any, **params: Any) -> Any:

@@ -19,6 +19,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.deferred_graph import completed, result_specs
+from wengert._engine.core.device_arrays import host_values, is_on_device
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, owners_of, wrap
@@ -239,7 +240,8 @@ class CompiledProgram:
         kinds = tuple(map(type, inputs))
         if not self._keeps_old:
             inputs = []  # values without other references are updated in place
-        results = self._store_extra_outputs(self._native(values), values)
+        found = list(map(host_values, self._native(values)))  # tensors are on the host
+        results = self._store_extra_outputs(found, values)
         if self._count:
             results = self._recorded(inputs, kinds, results)
         return results[0] if self.is_single else restored(self.results, results)
@@ -297,6 +299,8 @@ class CompiledProgram:
         for k in self._written:
             value = next(stored)
             if type(fed[k]) is np.ndarray:  # numbers of Python and NumPy are immutable
+                fed[k][...] = host_values(value)
+            elif is_on_device(fed[k]):
                 fed[k][...] = value
         for assigned in self.assigned:
             assigned.assign(stored, arguments)

@@ -9,10 +9,12 @@ series           Taylor series agree with nested forward mode
 symbolic_sizes   graphs with symbolic sizes
 tracing          graphs: values, derivatives in both modes
 native_code      native code: values, derivatives, symbolic sizes
+device_code      kernels of a device, which is emulated: values
 """
 
 from . import (
     batching,
+    device_code,
     full_range,
     memory_layout,
     native_code,
@@ -24,6 +26,7 @@ from . import (
 
 __all__ = [
     "batching",
+    "device_code",
     "full_range",
     "memory_layout",
     "native_code",

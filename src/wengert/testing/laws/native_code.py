@@ -92,8 +92,13 @@ def native_values_agree(op: Any, rng: np.random.Generator) -> None:
     native_values(op, rng, thorough=False)
 
 
-def native_values(op: Any, rng: np.random.Generator, thorough: bool) -> None:
-    """`native_values_agree`; `thorough` checks all examples in all variants."""
+def native_values(
+    op: Any, rng: np.random.Generator, thorough: bool, alone: Callable[[], Backend] = Strict
+) -> None:
+    """`native_values_agree`; `thorough` checks all examples in all variants.
+
+    `alone` makes the backend, which has no fallback to the interpreter.
+    """
     cases: list[Case] = []
     for k, (args, params) in enumerate(arguments_of(op, rng)):
         run = _function(op, params)
@@ -106,7 +111,7 @@ def native_values(op: Any, rng: np.random.Generator, thorough: bool) -> None:
         single = tuple(a.astype(np.float32) if a.dtype == np.float64 else a for a in args)
         cases += _without_none([_case_if_valid("special values, float32", op, run, single, params)])
     cases += _without_none(_shaped(op, rng))
-    _check(op, cases, 0)
+    _check(op, cases, 0, alone)
 
 
 def _function(op: Any, params: dict[str, Any]) -> Callable[..., Any]:
@@ -258,7 +263,9 @@ def _run_at_sizes(graph: Graph, args: Sequence[Any]) -> Any:
 # ---- running -------------------------------------------------------------------------------------
 
 
-def _check(op: Any, cases: Sequence[Case], order: int) -> None:
+def _check(
+    op: Any, cases: Sequence[Case], order: int, alone: Callable[[], Backend] = Strict
+) -> None:
     """Run cases in one graph, and compare their results."""
     if not cases:
         return
@@ -267,9 +274,9 @@ def _check(op: Any, cases: Sequence[Case], order: int) -> None:
         for case in cases:
             single = _graph(op, [case])
             if single is not None:
-                _compare_all(op, single, [case], order)
+                _compare_all(op, single, [case], order, alone)
         return
-    _compare_all(op, graph, cases, order)
+    _compare_all(op, graph, cases, order, alone)
 
 
 def _graph(op: Any, cases: Sequence[Case]) -> Graph | None:
@@ -286,22 +293,20 @@ def _graph(op: Any, cases: Sequence[Case]) -> Graph | None:
         raise
 
 
-def _compare_all(op: Any, graph: Graph, cases: Sequence[Case], order: int) -> None:
+def _compare_all(
+    op: Any, graph: Graph, cases: Sequence[Case], order: int, alone: Callable[[], Backend]
+) -> None:
     try:
-        found = _run(graph, cases)
+        found = graph.run(*[c.args for c in cases], backend=alone())
     except Unfinished as error:
         if op.kind in FREE:
             raise CheckError(f"{op.name}, {[c.name for c in cases]}: {error}") from error
         if len(cases) > 1:
             for case in cases:
-                _check(op, [case], order)
+                _check(op, [case], order, alone)
         return
     for case, got in zip(cases, found, strict=True):
         _compare(op, case, got, order)
-
-
-def _run(graph: Graph, cases: Sequence[Case]) -> Any:
-    return graph.run(*[c.args for c in cases], backend=Strict())
 
 
 def _compare(op: Any, case: Case, got: Any, order: int) -> None:

@@ -4,7 +4,15 @@ backend          "cuda"
 program          the stages of a graph: kernels, calls, loops
 kernel_codegen   a loop group as a function that many threads run
 library_calls    operations as a whole, by the library of the device or on the host
-device           what a program needs of a device, and the one in use
+device           what a program needs of a device
+current_device   the device in use
 cupy_device      a graphics card, by CuPy
+ptx              kernels as PTX
+transfers        device_put, device_get
 emulated_device  a device that the processor emulates, for tests
 """
+
+from .emulated_device import EmulatedDevice, emulated_device
+from .transfers import device_get, device_put
+
+__all__ = ["EmulatedDevice", "device_get", "device_put", "emulated_device"]

@@ -12,12 +12,17 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
+from wengert._engine.core.device_arrays import host_values, is_on_device
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.spec import Spec
 
-from .device import Device, current
-from .program import Failed, Program
+from .current_device import current
+from .device import Device
+from .program import DeviceProgram, Failed
 
 
 class Cuda(Backend):
@@ -29,17 +34,17 @@ class Cuda(Backend):
     tolerance = 1e-12
 
     def __init__(self) -> None:
-        self._programs: weakref.WeakKeyDictionary[BaseGraph, dict[Device, Program]]
+        self._programs: weakref.WeakKeyDictionary[BaseGraph, dict[Device, DeviceProgram]]
         self._programs = weakref.WeakKeyDictionary()
         self._lock = lock()
 
-    def program(self, graph: BaseGraph, device: Device) -> Program:
+    def program(self, graph: BaseGraph, device: Device) -> DeviceProgram:
         """The program of a graph on a device."""
         with self._lock:
             known = self._programs.setdefault(graph, {})
             found = known.get(device)
             if found is None:
-                found = known[device] = Program(graph, device)
+                found = known[device] = DeviceProgram(graph, device)
             return found
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
@@ -51,13 +56,30 @@ class Cuda(Backend):
             program = self.program(graph, device)
             given = [_on_device(device, x) for x in values]
             try:
-                return program.run(given, bound)
+                found = program.run(given, bound)
             except Failed:
                 host = [device.get(x)[()] if device.owns(x) else x for x in given]
                 found = backend("interpret").compile(graph, bound)(host)
-                return [_placed(device, x) for x in found]
+                found = [_placed(device, x) for x in found]
+            # The values of variables are on the host.
+            count = len(graph.outputs)
+            return _apart(device, found[:count], given) + list(map(host_values, found[count:]))
 
         return run
+
+    def fitted(self, value: Any, spec: Spec, name: str) -> Any:
+        """A value converted to the spec of an input; an array of the device stays there."""
+        if not is_on_device(value):
+            return super().fitted(value, spec, name)
+        array = current().put(value)
+        # An array of the host without elements of its own: the checks are the same.
+        stand_in = np.broadcast_to(np.zeros((), array.dtype), array.shape)
+        super().fitted(stand_in, spec, name)
+        return array if array.dtype == spec.dtype else array.astype(spec.dtype)
+
+    def own(self, results: list[Any]) -> list[Any]:
+        """Results of a run, which are arrays of the device."""
+        return results
 
 
 def _on_device(device: Device, x: Any) -> Any:
@@ -65,6 +87,18 @@ def _on_device(device: Device, x: Any) -> Any:
     if device.owns(x):
         return device.contiguous(x)
     return device.put(x) if getattr(x, "ndim", 0) else x
+
+
+def _apart(device: Device, results: list[Any], given: Sequence[Any]) -> list[Any]:
+    """Results that share no memory with arguments, nor with each other."""
+    seen = {id(x) for x in given}
+    apart: list[Any] = []
+    for x in results:
+        if id(x) in seen:
+            x = x.copy()
+        seen.add(id(x))
+        apart.append(x)
+    return apart
 
 
 def _placed(device: Device, x: Any) -> Any:

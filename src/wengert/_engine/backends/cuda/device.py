@@ -2,7 +2,6 @@
 
     Device        what a program needs of one
     Launch        a loaded kernel
-    current       the device in use: a graphics card, or one that is emulated
 
 The arrays of a device follow NumPy's protocols (NEP 13 and 18), so NumPy's functions called with
 them run on the device. They are not converted to NumPy arrays unless this is asked for.
@@ -10,14 +9,13 @@ them run on the device. They are not converted to NumPy arrays unless this is as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 
-from .kernel_codegen import Kernel
+from .kernel_codegen import DeviceKernel
 
 Launch = Callable[[Sequence[Any], int], None]  # arguments, and the number of threads
 
@@ -50,39 +48,11 @@ class Device(Protocol):
     def contiguous(self, x: Any) -> Any:
         """The array in C order."""
 
-    def strided(
-        self, x: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-    ) -> Any:
+    def strided(self, x: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """A view of an array; offset and strides are in elements."""
 
-    def load(self, kernels: Sequence[Kernel]) -> list[Launch]:
+    def calling(self) -> AbstractContextManager[None]:
+        """A block in which library functions raise errors as NumPy's do."""
+
+    def load(self, kernels: Sequence[DeviceKernel]) -> list[Launch]:
         """Kernels, loaded."""
-
-
-_CURRENT: ContextVar[Device | None] = ContextVar("device", default=None)
-
-
-def current() -> Device:
-    """The device in use.
-
-    Raises
-    ------
-    BackendError
-        There is none; the message says what is missing.
-    """
-    device = _CURRENT.get()
-    if device is None:
-        from .cupy_device import cupy_device  # CuPy is imported when a device is used
-
-        device = cupy_device()
-    return device
-
-
-@contextmanager
-def using(device: Device) -> Iterator[Device]:
-    """Use a device in this context."""
-    token = _CURRENT.set(device)
-    try:
-        yield device
-    finally:
-        _CURRENT.reset(token)

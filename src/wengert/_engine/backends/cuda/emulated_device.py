@@ -5,6 +5,7 @@ a call. A kernel whose result depends on the order of its threads gives another 
 Its arrays refuse, as those of CuPy do, to become NumPy arrays unasked; so an operation that would
 need a copy to the host is found here as well.
 
+    emulated_device   a block in which it is used
     EmulatedDevice    the device
     DeviceArray       its arrays
 """
@@ -12,7 +13,8 @@ need a copy to the host is found here as well.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..llvm.ir.execution_engine import Code, heading, object_of
 from ..llvm.ir.ir_builder import ModuleBuilder
+from .current_device import using
 from .device import Launch
-from .kernel_codegen import Kernel
+from .kernel_codegen import DeviceKernel
 
 _NUMBERS = {
     "b1": ctypes.c_int8,
@@ -47,6 +50,12 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __init__(self, host: Any) -> None:
         self._host = np.asarray(host)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Its shape and dtype; the address is one of the host."""
+        facts = self._host.__array_interface__
+        return {k: facts[k] for k in ("shape", "typestr", "data", "strides", "version")}
 
     def get(self) -> np.ndarray[Any, Any]:
         """A copy on the host."""
@@ -114,9 +123,9 @@ class DeviceArray(NDArrayOperatorsMixin):
 
 
 _METHODS = frozenset(
-    "all any argmax argmin argsort astype clip conj conjugate copy cumprod cumsum diagonal dot fill "
-    "flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze std "
-    "sum swapaxes take tolist trace transpose var view".split()
+    "all any argmax argmin argsort astype clip conj conjugate copy cumprod cumsum diagonal dot "
+    "fill flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort "
+    "squeeze std sum swapaxes take tolist trace transpose var view".split()
 )
 
 
@@ -190,7 +199,11 @@ class EmulatedDevice:
         flat = x._host.reshape(-1)[offset:]
         return DeviceArray(as_strided(flat, shape, [n * size for n in strides]))
 
-    def load(self, kernels: Sequence[Kernel]) -> list[Launch]:
+    def calling(self) -> AbstractContextManager[None]:
+        """A block in which library functions raise errors as NumPy's do: they are NumPy's."""
+        return nullcontext()
+
+    def load(self, kernels: Sequence[DeviceKernel]) -> list[Launch]:
         """Kernels, compiled for the processor."""
         if not kernels:
             return []
@@ -200,7 +213,7 @@ class EmulatedDevice:
         code = Code(object_of(module.text(heading())), {})
         return [self._launch(code, kernel) for kernel in kernels]
 
-    def _launch(self, code: Code, kernel: Kernel) -> Launch:
+    def _launch(self, code: Code, kernel: DeviceKernel) -> Launch:
         address = code.address(kernel.name)
 
         def launch(arguments: Sequence[Any], elements: int) -> None:
@@ -225,3 +238,31 @@ def _arguments(x: Any) -> list[Any]:
     if x.dtype == np.float16:
         x = x.view(np.uint16)
     return [_NUMBERS[x.dtype.str[1:]](x.item())]
+
+
+@contextmanager
+def emulated_device(threads: int = 7, seed: int = 0) -> Iterator[EmulatedDevice]:
+    """A block in which ``backend="cuda"`` runs on the processor, without a graphics card.
+
+    For tests and for teaching: a thread of a kernel is a call of a function, one after the other in
+    random order. It takes far more time than ``backend="llvm"``.
+
+    Parameters
+    ----------
+    threads : int
+        The number of threads of a kernel.
+    seed : int
+        Of the order in which they run.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.backends import emulated_device
+    >>> f = wg.jit(lambda x: np.sum(np.sin(x) ** 2), backend="cuda")
+    >>> with emulated_device():
+    ...     y = f(np.linspace(0.0, 1.0, 5))
+    ...     print(float(y))
+    1.4199...
+    """
+    with using(EmulatedDevice(threads, seed)) as device:
+        yield device

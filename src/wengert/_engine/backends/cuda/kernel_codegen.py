@@ -11,7 +11,7 @@ one behind the other, and combined by another kernel or a library (program.py). 
 additions does not depend on when threads run: same input, same bits.
 
     DeviceNest    a loop group as such a function
-    Kernel        its text, and what its caller passes
+    DeviceKernel        its text, and what its caller passes
     kernel_of     the kernel of a fused loop
 """
 
@@ -100,7 +100,7 @@ class DeviceNest(LoopNest):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class DeviceKernel:
     """A kernel.
 
     Attributes
@@ -129,7 +129,7 @@ class Kernel:
     may_fail: bool
 
 
-def kernel_of(fused: FusedLoops, stored: set[Expr], name: str) -> Kernel:
+def kernel_of(fused: FusedLoops, stored: set[Expr], name: str) -> DeviceKernel:
     """The kernel of a fused loop.
 
     Raises
@@ -152,7 +152,7 @@ def kernel_of(fused: FusedLoops, stored: set[Expr], name: str) -> Kernel:
         elements = elements * axis.length if not axis.is_reduced else elements
     reduced = next((axis.length for axis in axes if axis.is_reduced), 0)
     module.parts[name] = _entry(name, function, nest)
-    return Kernel(
+    return DeviceKernel(
         name, dict(module.parts), tuple(nest.table), elements, reduced, nest.may_fail
     )
 
@@ -187,9 +187,7 @@ def _entry(name: str, function: str, nest: DeviceNest) -> str:
     if nest.may_fail:
         arguments.append("ptr %status")
     arguments += ["i64 %parts", "i64 %first", "i64 %stride"]
-    lines.append(
-        f"  call void @{function}(ptr %table, i64 %first, i64 %stride, i64 %parts)"
-    )
+    lines.append(f"  call void @{function}(ptr %table, i64 %first, i64 %stride, i64 %parts)")
     if nest.may_fail:
         lines += [
             "  %now = load i64, ptr %table",

@@ -6,14 +6,15 @@ the operation is a host callback: its operands are copied to the host and its re
 
 Loops and branches are run by the host: one run of the body's program is a step.
 
-    called    the results of a node
+    called       the results of a node
+    HasBodies    what it needs of a program
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -27,23 +28,42 @@ from ..registry import backend
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
 
-    from .program import Program
+    from .device import Device
+
+
+class HasBodies(Protocol):
+    """The program that an operation is part of.
+
+    Attributes
+    ----------
+    device : Device
+    """
+
+    device: Device
+
+    def body_run(self, body: Any, sizes: Mapping[str, int]) -> Callable[[list[Any]], list[Any]]:
+        """A function that runs the body of a loop or branch once, with arrays of the device."""
+
 
 # What CuPy raises where it lacks a function, a dtype, or an argument of one.
 _LACKING = (TypeError, AttributeError, NotImplementedError, ValueError)
 
 
-def called(program: Program, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+def called(
+    program: HasBodies, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]
+) -> Any:
     """The result of a node, or a tuple of them; on the device or on the host."""
     op: Any = node.op
     params = substituted(node.params, sizes)
     try:
         if hasattr(op, "run_by"):
             return _of_bodies(program, op, operands, params, sizes)
-        if op.effects.side_effect or op.host_callback:
+        # CuPy takes an index beyond the end as one from the start again.
+        if op.effects.side_effect or op.host_callback or op.kind == "indexing":
             return _on_host(program, node, operands, params)
         try:
-            return call_ignoring_errors(op.run, *operands, **params)
+            with program.device.calling():
+                return call_ignoring_errors(op.run, *operands, **params)
         except _LACKING:
             return _on_host(program, node, operands, params)
     except Exception as error:
@@ -51,14 +71,14 @@ def called(program: Program, node: Node, operands: Sequence[Any], sizes: Mapping
 
 
 def _on_host(
-    program: Program, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
+    program: HasBodies, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> Any:
     """The result of a node whose operands are copied to the host."""
     device, op = program.device, node.op
     values = [device.get(x)[()] if device.owns(x) else x for x in operands]
     run: Any = op.run
     if op.effects.side_effect and "placed" in dir(op):
-        run = op.placed(node)  # type: ignore[attr-defined]
+        run = op.placed(node)
     return call_ignoring_errors(run, *values, **params)
 
 
@@ -66,7 +86,7 @@ def _on_host(
 
 
 def _of_bodies(
-    program: Program,
+    program: HasBodies,
     op: Any,
     operands: Sequence[Any],
     params: dict[str, Any],
@@ -83,14 +103,14 @@ def _of_bodies(
     return call_ignoring_errors(op.run_by, functools.lru_cache(runs), *values, **params)
 
 
-def _step(program: Program, sizes: Mapping[str, int], body: Any) -> Callable[..., list[Any]]:
+def _step(program: HasBodies, sizes: Mapping[str, int], body: Any) -> Callable[..., list[Any]]:
     """A function that runs a body once."""
-    inner, device = program.body(body), program.device
-    return lambda values: inner.run([device.put(x) for x in values], sizes)
+    run, device = program.body_run(body, sizes), program.device
+    return lambda values: run([device.put(x) for x in values])
 
 
 def _scan(
-    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Any, ...]:
     body, carried, stacked = params["body"], params["carried"], params["stacked"]
     count, device = params["length"], program.device
@@ -118,7 +138,7 @@ def _scan(
 
 
 def _while(
-    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Any, ...]:
     carried, limit, device = params["carried"], params["limit"], program.device
     fixed = len(operands) - carried
@@ -143,14 +163,14 @@ def _while(
 
 
 def _choice(
-    program: Program, step: Any, operands: Sequence[Any], params: dict[str, Any]
+    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Any, ...]:
     which, branches = _number(program.device, operands[0]), params["branches"]
     run = step(branches[min(max(which, 0), len(branches) - 1)])
     return tuple(run(operands[1:]))
 
 
-def _stacked(program: Program, values: Sequence[Any], spec: Any) -> Any:
+def _stacked(program: HasBodies, values: Sequence[Any], spec: Any) -> Any:
     if not values:
         return np.empty((0, *[n if type(n) is int else 0 for n in spec.shape]), spec.dtype)
     return np.stack([program.device.put(x) for x in values])

@@ -4,14 +4,15 @@ The schedule is that of native code (backends/llvm/schedule) without loops over 
 group is a kernel, each other stage a call of the operation itself, whose NumPy functions run on the
 device (library_calls.py). Loops and branches are run by the host, step by step.
 
-    Program     the stages of a graph, for all its sizes
+    DeviceProgram     the stages of a graph, for all its sizes
     Stage       a kernel and where its results go, or a call
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,17 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 
-from ..llvm.ir.processors import Processor, compiling_for
+from ..llvm.ir.processors import compiling_for
 from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored, strided_view
 from ..llvm.lowering.registry import specs_of
 from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .device import Device, Launch
-from .kernel_codegen import Kernel, UnsupportedKernel, is_number, kernel_of
+from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
+from .ptx import NVPTX
 
-# NVIDIA's virtual machine. Kernels compute one element at a time; the width of vectors matters to
-# kernels of native code only.
-NVPTX = Processor(
-    "nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0, has_libraries=False
-)
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _POSITIONS = ("argmax", "argmin")  # of libraries, which divide them into parts
 _LEAST_PART = 64  # elements of a reduced axis for each part
@@ -45,7 +42,7 @@ class Failed(Exception):
     """A kernel found an index out of range, or another fault; the interpreter raises the error."""
 
 
-class Program:
+class DeviceProgram:
     """The stages of a graph, loaded to a device.
 
     Parameters
@@ -57,13 +54,13 @@ class Program:
     def __init__(self, graph: BaseGraph, device: Device) -> None:
         self.device = device
         self.results = (*graph.outputs, *graph.updates.values())
-        self.kernels: list[Kernel] = []
+        self.kernels: list[DeviceKernel] = []
         self._stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
         with compiling_for(NVPTX):
             self._plan(graph)
         self._launches: list[Launch] = device.load(self.kernels)
         self._constants: dict[Expr, Any] = {}
-        self._bodies: dict[Body, Program] = {}
+        self._bodies: dict[Body, DeviceProgram] = {}
         self._last_uses = self._found_last_uses()
         self.may_fail = any(k.may_fail for k in self.kernels)
 
@@ -128,18 +125,19 @@ class Program:
         """
         return _Run(self, dict(sizes)).results(values)
 
-    def body(self, body: Body) -> Program:
-        """The program of the body of a loop or branch."""
+    def body_run(self, body: Body, sizes: Mapping[str, int]) -> Callable[[list[Any]], list[Any]]:
+        """A function that runs the body of a loop or branch once."""
         found = self._bodies.get(body)
         if found is None:
-            found = self._bodies[body] = Program(body, self.device)
-        return found
+            found = self._bodies[body] = DeviceProgram(body, self.device)
+        return partial(found.run, sizes=sizes)
 
     def constant(self, expr: Expr) -> Any:
         """A constant array on the device."""
         found = self._constants.get(expr)
         if found is None:
-            array = np.array(expr.rule.array, order="C")  # type: ignore[attr-defined]
+            rule: Any = expr.rule
+            array = np.array(rule.array, order="C")
             found = self._constants[expr] = self.device.put(array)
         return found
 
@@ -147,7 +145,7 @@ class Program:
 class _Run:
     """The state of one run of a program."""
 
-    def __init__(self, program: Program, sizes: dict[str, int]) -> None:
+    def __init__(self, program: DeviceProgram, sizes: dict[str, int]) -> None:
         self.program, self.device, self.sizes = program, program.device, sizes
         self.arrays: dict[Expr, Any] = {}
         self.status = self.device.put(np.zeros(1, np.int64)) if program.may_fail else None
@@ -165,9 +163,7 @@ class _Run:
         if self.status is not None and self.device.get(self.status)[0]:
             raise Failed
         specs = [spec for node in program.results for spec in specs_of(node)]
-        found = [
-            self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)
-        ]
+        found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
         return _grouped(program.results, found)
 
     def _length(self, length: Length) -> int:
@@ -186,7 +182,7 @@ class _Run:
 
     # ---- kernels -------------------------------------------------------------------------------
 
-    def _launch(self, fused: FusedLoops, kernel: Kernel, launch: Launch) -> None:
+    def _launch(self, fused: FusedLoops, kernel: DeviceKernel, launch: Launch) -> None:
         buffers: dict[Expr, Any] = {}
         elements, reduced = self._length(kernel.elements), self._length(kernel.reduced)
         parts = 1
@@ -252,7 +248,7 @@ class _Run:
             return self._shaped(base, x)
         base, offset, strides = view
         array = self._stored(base)
-        if not x.shape or x.shape == base.shape and base is x:
+        if not x.shape or (x.shape == base.shape and base is x):
             return self._shaped(array, x)
         lengths = [self._length(n) for n in (offset, *strides)]
         return self.device.strided(array, lengths[0], self._shape(x.shape), tuple(lengths[1:]))
@@ -307,4 +303,4 @@ def _grouped(nodes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     return found
 
 
-__all__ = ["Failed", "Program", "math"]
+__all__ = ["Failed", "DeviceProgram", "math"]

@@ -1,12 +1,13 @@
-"""LLVM IR as an object file for a processor.
+"""LLVM IR as an object file or assembly for a processor.
 
-module_text    the module of some functions
-object_code    its object file
+module_text      the module of some functions
+object_code      its object file
+assembly_code    the assembly of definitions, for processors without object files
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -59,12 +60,38 @@ def module_text(functions: Sequence[Exported], processor: Processor) -> str:
     module.include(merged(functions))
     if "wasm" in processor.triple:
         module.include(freestanding.parts())
+    return module.text(_heading(processor))
+
+
+def _heading(processor: Processor) -> str:
+    with COMPILER_LOCK:
+        data = _machine(processor).target_data
+    return f'target triple = "{processor.triple}"\ntarget datalayout = "{data}"\n'
+
+
+def assembly_code(parts: Mapping[str, str], processor: Processor) -> str:
+    """The assembly of definitions, by name."""
+    module = ModuleBuilder()
+    module.include(parts)
+    text = module.text(_heading(processor))
     with COMPILER_LOCK:
         machine = _machine(processor)
-        heading = (
-            f'target triple = "{processor.triple}"\ntarget datalayout = "{machine.target_data}"\n'
-        )
-    return module.text(heading)
+        parsed = llvm.parse_assembly(text)
+        try:
+            # Numbers passed by value are read through addresses that are in a table: two rounds.
+            for _ in range(2):
+                _optimize(parsed, machine)
+            return str(machine.emit_assembly(parsed))
+        finally:
+            parsed.close()
+
+
+def _optimize(module: Any, machine: Any) -> None:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    for name in _PASSES:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
 
 
 def object_code(text: str, processor: Processor) -> bytes:
@@ -79,11 +106,7 @@ def object_code(text: str, processor: Processor) -> bytes:
         machine = _machine(processor)
         module = llvm.parse_assembly(text)
         try:
-            builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-            passes = llvm.create_new_module_pass_manager()
-            for name in _PASSES:
-                getattr(passes, f"add_{name}_pass")()
-            passes.run(module, builder)
+            _optimize(module, machine)
             image = bytes(machine.emit_object(module))
         finally:
             module.close()

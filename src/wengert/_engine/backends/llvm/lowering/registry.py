@@ -94,9 +94,7 @@ class Lowering:
         Cached rules: nodes of the same operation and dtypes share one.
     """
 
-    def __init__(
-        self, graph: BaseGraph, layouts: str = "", opaque: Container[str] = ()
-    ) -> None:
+    def __init__(self, graph: BaseGraph, layouts: str = "", opaque: Container[str] = ()) -> None:
         self.graph, self._opaque = graph, opaque
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
         self.held: dict[Node, Expr] = {}

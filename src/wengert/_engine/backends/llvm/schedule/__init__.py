@@ -1,6 +1,7 @@
 """Scheduling: which nodes share a loop, in which order, and in which buffers.
 
 scheduling       which expressions share a loop, which are stored, and the order of the stages
+reachable        the expressions that results are computed from
 fusion           loop groups over the same rows, fused along the outer loop
 loop_fission     loop groups split into independent parts
 recomputation    results of stencils that are computed where they are used

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 
 from ..ir.affine import FlatIndex, Index, counters, is_one
@@ -49,6 +48,7 @@ from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import is_by_columns
 from .loop_fission import split_loops
 from .message_overlap import computed_apart, overlapped
+from .reachable import consumers_of, reachable_from, result_of
 from .reads_before_writes import chained, in_order, read_early
 from .recomputation import recomputed
 from .row_blocks import block_of, choose_rows
@@ -107,21 +107,21 @@ class Schedule:
             exprs = self.exprs[node]
             several = isinstance(exprs, tuple)
             for x, spec in zip(exprs if several else [exprs], specs_of(node), strict=True):
-                self.outputs.append(_result(x, spec, taken))
+                self.outputs.append(result_of(x, spec, taken))
         results = [*self.outputs]
         for effect in [self.exprs[n] for n in graph.effects]:
             results += effect if isinstance(effect, tuple) else [effect]
         results += lowering.waits
-        self.reachable = _reachable(results)
+        self.reachable = reachable_from(results)
         is_body = isinstance(graph, Body)
         written = InPlaceWrites(self.inputs, self.outputs, self.reachable, updates, not is_body)
         self.in_place = set(written.writes)
         if self.in_place:
             written.apply()
-            self.reachable = _reachable(results)
-        if not separate and fold(self.reachable, _consumers(self.reachable, results)):
-            self.reachable = _reachable(results)
-        self._consumers = _consumers(self.reachable)
+            self.reachable = reachable_from(results)
+        if not separate and fold(self.reachable, consumers_of(self.reachable, results)):
+            self.reachable = reachable_from(results)
+        self._consumers = consumers_of(self.reachable)
         self._shared: set[Expr] = set()  # roots only because they are used more than once
         self._choose_roots()
         for x in computed_apart(self.reachable):
@@ -140,25 +140,29 @@ class Schedule:
         self._accesses: dict[Expr, list[Access]] = {}
         for expr in [x for x in self.reachable if x.is_root and not isinstance(x.rule, Stored)]:
             self._place(expr)
+        self._stages = split_loops(self._stages, self.accesses)
+        self.batch_loops: list[batch_loops.BatchLoop] = []
+        if separate:
+            self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
+            self._number([roots_of(stage) for stage in self.stages])
+            self.stored = self._found_stored(())
+        else:
+            self._fuse(graph, is_body)
+
+    def _fuse(self, graph: BaseGraph, is_body: bool) -> None:
+        """Fuse loop groups along rows and batches."""
         reads = self.accesses
-        self._stages = split_loops(self._stages, reads)
         segments: list[int] = [0] * len(self._stages)
         loops: list[ChosenLoop] = []
         calls = [x.node for x in self._stages if isinstance(x, Expr) and x.node.op.name in PRODUCTS]
-        may_batch = not (separate or isinstance(graph, Body) or graph.effects)
-        if may_batch and any([n.spec.ndim > 2 for n in calls]):
+        if any([n.spec.ndim > 2 for n in calls]) and not (is_body or graph.effects):
             self._stages, segments, loops = batch_loops.batched(
                 self._stages, reads, self.reachable, self.outputs
             )
         self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
+        self.stages = fused_loops_of(self._stages, reads, self._position, is_by_columns, segments)
         again = [fused for loop in loops for fused in loop.repeated]
-        if separate:
-            self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
-        else:
-            self.stages = fused_loops_of(
-                self._stages, reads, self._position, is_by_columns, segments
-            )
-            choose_rows([*self.stages, *again])
+        choose_rows([*self.stages, *again])
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored(again)
         self.batch_loops = [loop.placed(self._position) for loop in loops]
@@ -412,52 +416,3 @@ def _unbounded_reads(expr: Expr) -> Sequence[Read]:
     if isinstance(expr.rule, Reduce | SliceUpdate) or type(expr.rule) is Map:  # are known
         return ()
     return expr.reads(counters(expr.shape))
-
-
-def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
-    """The expression that is stored as a result."""
-    same = x
-    while (
-        isinstance(same.rule, View)
-        and same.rule.keeps_order
-        and isinstance(same.operands[0].rule, Reduce | CallResult | View)
-    ):
-        same = same.operands[0]
-    if (
-        isinstance(same.rule, Reduce | CallResult)
-        and same not in taken
-        and same.dtype == spec.dtype
-    ):
-        taken.add(same)
-        return same
-    if (
-        isinstance(x.rule, Stored | Reduce | CallResult | ScalarConstant)
-        or x in taken
-        or x.dtype != spec.dtype
-        or (x.shape != spec.shape)
-    ):
-        dtype = spec.dtype
-        x = Expr(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
-    taken.add(x)
-    return x
-
-
-def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
-    """The given expressions and all that they depend on, in topological order."""
-    seen = set(outputs)
-    pending = list(outputs)
-    while pending:
-        for x in pending.pop().operands:
-            if x not in seen:
-                seen.add(x)
-                pending.append(x)
-    return sorted(seen, key=lambda x: x.number)
-
-
-def _consumers(exprs: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
-    """The number of uses of each expression, including results."""
-    count: dict[Expr, int] = dict.fromkeys(results, 1)
-    for expr in exprs:
-        for x in dict.fromkeys(expr.operands):
-            count[x] = count.get(x, 0) + 1
-    return count

@@ -371,7 +371,7 @@ def _by_loop(
 # ---- the work ----------------------------------------------------------------------------------
 
 
-def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
+def work_of(body: Any, dtypes: tuple[Dtype, ...]) -> int | None:
     """The work of the special functions in a body with operands of these dtypes.
 
     None if one of them is not supported.  The body is traced once, into a module that is discarded.
@@ -381,9 +381,7 @@ def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _work_of(
-    body: Callable[..., Any], dtypes: tuple[Dtype, ...], has_libraries: bool
-) -> int | None:
+def _work_of(body: Any, dtypes: tuple[Dtype, ...], has_libraries: bool) -> int | None:
     module = ModuleBuilder()
     s = CountingLanguage(module)
     function = Function(module, "reading", [])

@@ -1,0 +1,93 @@
+"""A stand-in for the module cupy: its names that the backend uses, over NumPy.
+
+Kernels are not run: what they are launched with is compared with the parameters of the PTX, and
+recorded in `LAUNCHES`.
+"""
+
+import re
+import types
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from wengert._engine.backends.cuda.emulated_device import DeviceArray
+
+LAUNCHES = []
+_BYTES = {"b8": 1, "u8": 1, "b16": 2, "b32": 4, "f32": 4, "b64": 8, "f64": 8, "u64": 8, "u32": 4}
+_ENTRY = re.compile(r"\.entry (\w+)\((.*?)\)", re.DOTALL)
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align \d+ )?\.(\w+)(?:\s+\.ptr(?:\s+\.\w+)*(?:\s+\d+)?)?\s+\w+"
+)
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's."""
+
+
+class RawModule:
+    """A module of kernels, read from PTX."""
+
+    def __init__(self, path):
+        self.parameters = {
+            name: [_BYTES[kind] for kind in _PARAMETER.findall(listed)]
+            for name, listed in _ENTRY.findall(Path(path).read_text())
+        }
+
+    def get_function(self, name):
+        expected = self.parameters[name]
+
+        def launch(grid, block, args):
+            given = [8 if isinstance(x, DeviceArray) else x.dtype.itemsize for x in args]
+            assert given == expected, (name, given, expected)
+            assert all(0 < n < 2**31 for n in grid)
+            LAUNCHES.append((name, grid, block))
+
+        return launch
+
+
+def module(cards=1, capability=(9, 0)):
+    """The stand-in, with a number of cards."""
+    cupy = types.ModuleType("cupy")
+
+    def get_device():
+        if not cards:
+            raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+        return 0
+
+    runtime = types.SimpleNamespace(
+        CUDARuntimeError=CUDARuntimeError,
+        getDevice=get_device,
+        getDeviceProperties=lambda number: {
+            "major": capability[0],
+            "minor": capability[1],
+            "multiProcessorCount": 2,
+        },
+    )
+    strided = lambda x, shape, strides: DeviceArray(as_strided(x.get(), shape, strides))  # noqa: E731
+    vars(cupy).update(
+        cuda=types.SimpleNamespace(runtime=runtime),
+        ndarray=DeviceArray,
+        empty=lambda shape, dtype: DeviceArray(np.zeros(shape, dtype)),
+        array=lambda x, order: DeviceArray(np.array(x, order=order)),
+        asarray=lambda x: x if isinstance(x, DeviceArray) else DeviceArray(x),
+        asnumpy=lambda x: x.get(),
+        ascontiguousarray=lambda x: DeviceArray(np.ascontiguousarray(x.get())),
+        lib=types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=strided)),
+        RawModule=RawModule,
+    )
+    return cupy
+
+
+def cupyx():
+    """The module cupyx, of which one function is used."""
+
+    @contextmanager
+    def errstate(linalg):
+        assert linalg == "raise"
+        yield
+
+    found = types.ModuleType("cupyx")
+    found.errstate = errstate
+    return found
