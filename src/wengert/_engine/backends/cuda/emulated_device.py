@@ -262,7 +262,7 @@ def emulated_device(threads: int = 7, seed: int = 0) -> Iterator[EmulatedDevice]
     >>> with emulated_device():
     ...     y = f(np.linspace(0.0, 1.0, 5))
     ...     print(float(y))
-    1.4199...
+    1.4637...
     """
     with using(EmulatedDevice(threads, seed)) as device:
         yield device
