@@ -36,6 +36,7 @@ DATA = {
     "eight_schools": "effects of coaching in eight schools (Rubin, 1981)",
     "factorization": _DIGITS,
     "gaussian_process": "sunspot numbers, 1700-2008",
+    "germination": "germination of seeds on 21 plates (Crowder, 1978)",
     "inverse_heat": "temperatures with noise, made in the program",
     "larger_than_memory": "1 GiB of random features, made in the program",
     "lifetimes": "lifetimes of 23 ball bearings (1956), remissions of 42 children (1963)",
