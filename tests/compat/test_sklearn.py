@@ -74,6 +74,21 @@ def test_ridge_agrees_with_scikit_learn(diabetes, rows):
         np.testing.assert_allclose(ours.predict(x), theirs.predict(x), rtol=1e-8)
 
 
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 6)], ids=["tall", "wide"])
+def test_linear_regression_agrees_with_scikit_learn(diabetes, rows):
+    x, y = diabetes[0][rows], diabetes[1][rows]
+    weight = np.linspace(0, 1, len(y))
+    for target in (y, np.stack([y, y[::-1] ** 2], axis=1)):
+        for intercept in (True, False):
+            ours = sklearn.LinearRegression(fit_intercept=intercept).fit(x, target, weight)
+            theirs = linear_model.LinearRegression(fit_intercept=intercept).fit(x, target, weight)
+            np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
+            np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8, atol=1e-8)
+            assert ours.rank_ == theirs.rank_
+    fitted = sklearn.LinearRegression().fit(x, 3.0 * x[:, 0] - 1.0)
+    assert fitted.score(x, 3.0 * x[:, 0] - 1.0) == pytest.approx(1.0)
+
+
 def test_ridge_of_dependent_features_has_minimal_norm(diabetes):
     x, y = diabetes
     x = np.hstack([x, x[:, :2]])

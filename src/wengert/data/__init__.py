@@ -10,6 +10,7 @@ prefetch       make batches in a background thread
 rng_state      random generators and their states
 transforms     transforms of images and arrays, also random ones
 encoders       OneHot, MinMax, Standard: fitted to data, invertible
+synthetic/     synthetic data sets: moons, blobs, regression ...
 readers/       readers of file formats: CIFAR, IDX
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import encoders as encoders
+from . import synthetic as synthetic
 from . import transforms as transforms
 from .array_dataset import ArrayDataset, TensorDataset
 from .collate import pad_items, stack_items
@@ -59,6 +61,7 @@ __all__ = [
     "read_cifar",
     "read_idx",
     "stack_items",
+    "synthetic",
     "transforms",
 ]
 

@@ -1,6 +1,6 @@
 """Estimators with scikit-learn's interface.
 
-linear_model         Ridge, Lasso, ElasticNet
+linear_model         LinearRegression, Ridge, Lasso, ElasticNet
 logistic_regression  LogisticRegression
 mlp                  MLPClassifier, MLPRegressor
 gaussian_process     GaussianProcessRegressor
@@ -14,7 +14,7 @@ checks.  They are fitted with exact derivatives and compiled code.
 from wengert._engine.core.lazy_import import public_dir
 
 from .gaussian_process import GaussianProcessRegressor
-from .linear_model import ElasticNet, Lasso, Ridge
+from .linear_model import ElasticNet, Lasso, LinearRegression, Ridge
 from .logistic_regression import LogisticRegression
 from .mlp import MLPClassifier, MLPRegressor
 
@@ -22,6 +22,7 @@ __all__ = [
     "ElasticNet",
     "GaussianProcessRegressor",
     "Lasso",
+    "LinearRegression",
     "LogisticRegression",
     "MLPClassifier",
     "MLPRegressor",

@@ -1,5 +1,6 @@
-"""Linear regression with penalties: Ridge in closed form, Lasso and ElasticNet iteratively.
+"""Linear regression: without penalty and Ridge in closed form, Lasso and ElasticNet iteratively.
 
+    minimize  |y - X w - b|**2                                               LinearRegression
     minimize  |y - X w - b|**2 + alpha |w|**2                                           Ridge
     minimize  |y - X w - b|**2 / (2 n) + alpha r |w|_1 + alpha (1 - r) |w|**2 / 2       the others
 
@@ -55,6 +56,62 @@ class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         share = weight / weight.sum()
         middle, level = share @ x, share @ y
         return x - middle, y - level, middle, level
+
+
+class LinearRegression(MultiOutputMixin, _Linear):  # type: ignore[misc]
+    """Ordinary least squares.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether to fit an intercept.
+
+    Attributes
+    ----------
+    coef_ : array of shape (features,) or (targets, features)
+        If they are not determined by the samples, those of the least norm.
+    intercept_ : float or array of shape (targets,)
+    rank_ : int
+        The rank of the centered samples.
+    singular_ : array of shape (min(n, features),)
+        Their singular values.
+
+    Notes
+    -----
+    Solved by singular values, O(n p min(n, p)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.compat.sklearn import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.coef_.round(6), round(float(model.intercept_), 6)
+    (array([2.]), 1.0)
+    """
+
+    def __init__(self, *, fit_intercept: bool = True) -> None:
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : array of shape (n, features)
+        y : array of shape (n,) or (n, targets)
+        sample_weight : array of shape (n,), optional
+        """
+        x, y = pairs(self, X, y)
+        weight = weights(sample_weight, x)
+        x, y, middle, level = self._centered(x, y, weight)
+        root = np.sqrt(weight)
+        rows, right = x * root[:, None], (y.T * root).T
+        # The rank of centered rows is less than their number, except for rounding errors.
+        least = max(rows.shape) * np.finfo(rows.dtype).eps
+        found, _, self.rank_, self.singular_ = scipy.linalg.lstsq(rows, right, cond=least)
+        self.coef_ = np.asarray(found.T, x.dtype)
+        self.intercept_ = level - middle @ found
+        return self
 
 
 class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]

@@ -1,0 +1,143 @@
+"""Values of functions at random points, with noise: a linear function, Friedman's, a sine.
+
+    make_regression, make_friedman, make_sine
+
+The noise is added to the values; points have none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ArgumentError, at, user_line
+
+from ..rng_state import as_generator
+from .sample_noise import Array, Pair, finished, sample_count
+
+
+def make_regression(
+    n_samples: int = 100,
+    n_features: int = 10,
+    *,
+    n_informative: int | None = None,
+    bias: float = 0.0,
+    noise: float = 0.0,
+    rng: Any = None,
+    dtype: Any = float,
+) -> tuple[Array, Array, Array]:
+    """A linear function of normally distributed features.
+
+    Parameters
+    ----------
+    n_samples : int, default 100
+    n_features : int, default 10
+    n_informative : int, optional
+        The number of features with nonzero coefficients; default all.
+    bias : float, default 0.0
+    noise : float, default 0.0
+        Standard deviation of the noise of the values.
+    rng : int, numpy.random.Generator or key, optional
+    dtype : dtype, default float64
+
+    Returns
+    -------
+    x : array, shape (n_samples, n_features)
+    y : array, shape (n_samples,)
+        ``x @ coefficients + bias``, plus noise.
+    coefficients : array, shape (n_features,)
+        Uniformly distributed from 1 to 10, in random positions; the others are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.data.synthetic import make_regression
+    >>> x, y, coefficients = make_regression(20, 5, n_informative=2, bias=1.0, rng=0)
+    >>> bool(np.allclose(y, x @ coefficients + 1.0)), int(np.sum(coefficients != 0))
+    (True, 2)
+    """
+    n, rng = sample_count("make_regression", n_samples, noise), as_generator(rng)
+    informative = n_features if n_informative is None else n_informative
+    if not 0 <= informative <= n_features:
+        raise ArgumentError(
+            f"make_regression: n_informative must be from 0 to the number of features, "
+            f"{n_features}, got {n_informative!r}{at(user_line())}."
+        )
+    coefficients = np.zeros(n_features)
+    coefficients[rng.permutation(n_features)[:informative]] = rng.uniform(1.0, 10.0, informative)
+    x = rng.normal(size=(n, n_features))
+    found = finished(x, x @ coefficients + bias, noise, rng, dtype, noisy_labels=True)
+    return *found, coefficients.astype(dtype)
+
+
+def make_friedman(
+    n_samples: int = 100,
+    n_features: int = 10,
+    *,
+    noise: float = 0.0,
+    rng: Any = None,
+    dtype: Any = float,
+) -> Pair:
+    """Friedman's first function: 10 sin(pi x0 x1) + 20 (x2 - 1/2)**2 + 10 x3 + 5 x4.
+
+    Parameters
+    ----------
+    n_samples : int, default 100
+    n_features : int, default 10
+        At least 5; the others have no influence.
+    noise : float, default 0.0
+        Standard deviation of the noise of the values.
+    rng : int, numpy.random.Generator or key, optional
+    dtype : dtype, default float64
+
+    Returns
+    -------
+    x : array, shape (n_samples, n_features)
+        Uniformly distributed from 0 to 1.
+    y : array, shape (n_samples,)
+
+    References
+    ----------
+    .. [1] J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19,
+       1991.
+    """
+    n, rng = sample_count("make_friedman", n_samples, noise), as_generator(rng)
+    if n_features < 5:
+        raise ArgumentError(
+            f"make_friedman: n_features must be at least 5, got {n_features!r}{at(user_line())}."
+        )
+    x = rng.uniform(0.0, 1.0, (n, n_features))
+    y = 10.0 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20.0 * (x[:, 2] - 0.5) ** 2
+    return finished(x, y + 10.0 * x[:, 3] + 5.0 * x[:, 4], noise, rng, dtype, noisy_labels=True)
+
+
+def make_sine(
+    n_samples: int = 100,
+    *,
+    periods: float = 1.0,
+    noise: float = 0.0,
+    rng: Any = None,
+    dtype: Any = float,
+) -> Pair:
+    """One feature from -1 to 1, and sin(pi periods x).
+
+    Parameters
+    ----------
+    n_samples : int, default 100
+    periods : float, default 1.0
+        The number of periods from -1 to 1.
+    noise : float, default 0.0
+        Standard deviation of the noise of the values.
+    rng : int, numpy.random.Generator or key, optional
+    dtype : dtype, default float64
+
+    Returns
+    -------
+    x : array, shape (n_samples, 1)
+    y : array, shape (n_samples,)
+    """
+    n, rng = sample_count("make_sine", n_samples, noise), as_generator(rng)
+    x = rng.uniform(-1.0, 1.0, (n, 1))
+    y = np.sin(np.pi * periods * x[:, 0])
+    return finished(x, y, noise, rng, dtype, noisy_labels=True)
