@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as theirs
 
 import wengert as wg
-from wengert.errors import ArgumentError, MatrixError, ShapeError
+from wengert.errors import ArgumentError, ConvergenceError, MatrixError, ShapeError
 from wengert.scipy.sparse import csr_array, diags_array, linalg
 from wengert.testing import check_grads
 
@@ -137,20 +137,16 @@ def test_options_that_are_refused():
     a = wg.tensor(SYMMETRIC.toarray())
     with pytest.raises(ArgumentError, match="with Minv"):
         linalg.eigsh(a, 2, Minv=np.eye(N))
-    with pytest.raises(ArgumentError, match="one of eigsh"):
-        linalg.eigs(a, 2, M=np.eye(N))
-    with pytest.raises(ArgumentError, match="LinearOperator"):
-        linalg.eigsh(a, 2, M=linalg.aslinearoperator(np.eye(N)))
-    with pytest.raises(ArgumentError, match="complex"):
-        linalg.eigsh(a, 2, M=np.eye(N) + 0j)
+    with pytest.raises(ArgumentError, match="with OPinv"):
+        linalg.eigs(a, 2, M=np.eye(N), OPinv=np.eye(N))
     with pytest.raises(ShapeError, match="must be equal"):
         linalg.eigsh(a, 2, M=np.eye(N + 1))
     with pytest.raises(ArgumentError, match="k=8"):
         linalg.eigsh(a, 8)
     with pytest.raises(ArgumentError, match="'propack'"):
         linalg.svds(a, 2, solver="propack")
-    with pytest.raises(ArgumentError, match="LinearOperator has no derivative"):
-        linalg.eigs(linalg.aslinearoperator(a), 2)
+    with pytest.raises(ArgumentError, match="k=7"):
+        linalg.eigs(linalg.aslinearoperator(a), 7)
     with pytest.raises(MatrixError, match="must be square"):
         linalg.eigsh(a[:4], 2)
 
@@ -294,6 +290,95 @@ def test_generalized_eigenvalues_of_dense_and_equal():
     np.testing.assert_allclose(wg.grad(lowest)(m), -w[0] * np.outer(v[:, 0], v[:, 0]), atol=1e-12)
     with pytest.raises(MatrixError):
         wg.grad(lambda s: np.sum(linalg.eigsh(s * np.eye(6), 2, M=2.0 * np.eye(6))[0]))(2.0)
+
+
+def _general(p, dtype):
+    """A matrix without symmetry, and a positive definite one."""
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 9, 9)) + np.diag(np.arange(9.0))
+    m = 4.0 * np.eye(9) + 0.1 * (b + b.T)
+    if dtype is complex:
+        a, m = a + 0.3j * b, m + 0.1j * (b - b.T)
+    return a * (1.0 + p[0] * np.linspace(0.0, 1.0, 9)[:, None]), m + p[1] * np.diag(np.arange(9.0))
+
+
+def _operator(a):
+    return linalg.LinearOperator(a.shape, matvec=lambda x: a @ x, dtype=a.dtype)
+
+
+FORMS = {
+    "dense": lambda a, m: (a, m),
+    "sparse": lambda a, m: (csr_array(a), csr_array(m)),
+    "operator and matrix": lambda a, m: (_operator(a), m),
+    "operators": lambda a, m: (_operator(a), _operator(m)),
+    "one operator": lambda a, m: (_operator(a), None),
+}
+P = np.array([0.3, 0.2])
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(4)
+def test_generalized_eigs(form, dtype):
+    """Values and vectors as by LAPACK; derivatives of both to second order."""
+
+    def pairs(p):
+        a, m = FORMS[form](*_general(p, dtype))
+        return linalg.eigs(a, 2, m)
+
+    def f(p):
+        w, v = pairs(p)
+        return np.sum(w.real + w.imag**2) + np.abs(v[:, 0]) ** 2 @ np.cos(np.arange(9.0))
+
+    a, m = _general(P, dtype)
+    m = np.eye(9) if form == "one operator" else m
+    w, v = wg.vjp(pairs, P)[0]
+    want = dense.eigvals(a, m)
+    want = want[np.argsort(-np.abs(want))][:2]
+    np.testing.assert_allclose(np.sort(np.abs(w)), np.sort(np.abs(want)), rtol=1e-9)
+    np.testing.assert_allclose(a @ v, m @ v * w, atol=1e-9)
+    np.testing.assert_allclose(np.sum(np.conj(v) * (m @ v), axis=0), 1.0, rtol=1e-12)
+    check_grads(f, (P,), order=2 if form == "sparse" else 1)
+
+
+def test_generalized_eigs_compiled():
+    def f(p):
+        a, m = _general(p, float)
+        w, v = linalg.eigs(a, 1, m, sigma=0.4)
+        return np.sum(w.real) + np.abs(v[:, 0]) ** 2 @ np.cos(np.arange(9.0))
+
+    check_grads(f, (P,), order=1)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(P), wg.grad(f)(P), rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["sparse", "operators"])
+def test_generalized_eigsh_of_complex_matrices_and_operators(form):
+    def f(p):
+        a, m = _general(p, complex)
+        a, m = FORMS[form](a + np.conj(a.T), m)
+        w, v = linalg.eigsh(a, 2, m)
+        return w @ np.array([1.0, 2.0]) + np.abs(v[:, 0]) ** 2 @ np.cos(np.arange(9.0))
+
+    a, m = _general(P, complex)
+    w = linalg.eigsh(wg.tensor(a + np.conj(a.T)), 2, M=m, return_eigenvectors=False)
+    want = dense.eigh(a + np.conj(a.T), m, eigvals_only=True)
+    assert w.dtype == float
+    np.testing.assert_allclose(w, np.sort(want[np.argsort(-np.abs(want))][:2]), rtol=1e-9)
+    check_grads(f, (P,), order=1)
+
+
+def test_an_eigenvalue_of_an_operator_that_is_not_simple():
+    """The system for the cotangent of a value has solutions; that for a random vector has none."""
+    a = np.diag([5.0, 5.0, 3.0, 2.0, 1.0, 0.5])
+    a[0, 3] = a[1, 4] = 1.0
+
+    def largest(a, form):
+        a, m = FORMS[form](a, np.eye(6))
+        return linalg.eigs(a, 1, m, return_eigenvectors=False)[0].real
+
+    for form in ("dense", "operators"):
+        with pytest.raises((MatrixError, ConvergenceError), match="ingular"):
+            wg.grad(largest)(a, form)
 
 
 def test_dok_and_lil_matrices():

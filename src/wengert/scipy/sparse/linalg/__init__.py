@@ -25,7 +25,7 @@ iterative_operation       an iterative method of SciPy as one operation
 iterative_systems         cg, minres, gmres, bicgstab ...
 least_squares             lsqr, lsmr
 eigenvalues               eigsh, eigs, svds
-generalized_eigenvalues   eigsh of A v = w M v
+generalized_eigenvalues   eigsh and eigs of A v = w M v, eigs of operators
 eigenvalue_rules          their derivatives
 exponentials              expm_multiply, expm
 norms                     norm, onenormest

@@ -63,11 +63,11 @@ class EigenMethod(IterativeMethod):
         """Call SciPy; the second matrix is that of a generalized problem."""
         (a, *mass), options = matrices, dict(self.options.value)
         if mass:
-            options["M"] = mass[0].tocsc()
+            options["M"] = _columns(mass[0])
         if options["v0"] is None:
             options["v0"] = np.random.default_rng(0).uniform(0.5, 1.5, a.shape[0])
         start = np.asarray(value_of(options["v0"])).astype(a.dtype)
-        a = a.tocsc() if mass else a
+        a = _columns(a) if mass else a
         options["v0"] = start
         w, v = getattr(scipy.sparse.linalg, self.name)(a, **options)
         if self.name == "eigsh":
@@ -76,6 +76,11 @@ class EigenMethod(IterativeMethod):
         phases = start @ v
         phases = np.where(phases == 0, 1.0, phases / np.where(phases == 0, 1.0, np.abs(phases)))
         return w, v / phases
+
+
+def _columns(a: Any) -> Any:
+    """A matrix in the format that SuperLU factorizes, if it is no operator."""
+    return a.tocsc() if hasattr(a, "tocsc") else a
 
 
 class Pattern:

@@ -29,7 +29,7 @@ from wengert.errors import ArgumentError, MatrixError, at, user_line
 from ...optimize.solver_operation import SolverOptions
 from ..arrays import csr_array
 from .eigenvalue_rules import EigenMethod, EigenPairs, HermitianValues, HermitianVectors, Pattern
-from .generalized_eigenvalues import generalized_pairs
+from .generalized_eigenvalues import eigenpairs
 from .iterative_operation import results
 from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import CompressedMatrix, matrix_function
@@ -41,9 +41,26 @@ def _refuse(what: str, **given: Any) -> None:
     named = [name for name, x in given.items() if x is not None]
     if named:
         raise ArgumentError(
-            f"{what} of tensors with {', '.join(named)}: it has derivatives without. A problem "
-            f"A v = w M v with symmetric matrices is one of eigsh; else solve M^-1 A v = w v"
+            f"{what} of tensors with {', '.join(named)}: it has derivatives without"
             f"{at(user_line())}."
+        )
+
+
+def _is_ours(*matrices: Any) -> bool:
+    """Whether a matrix is an operator of this package, or depends on tensors."""
+    given = [x for x in matrices if x is not None]
+    return any([isinstance(x, LinearOperator) for x in given]) or uses_tensors(*given)
+
+
+def _check_count(what: str, shape: tuple[int, ...], k: int) -> None:
+    """Refuse matrices that are not square, and numbers of eigenvalues that SciPy refuses."""
+    if shape[0] != shape[1]:
+        raise MatrixError(f"{what}: A has shape {shape}, and must be square{at(user_line())}.")
+    n, most = shape[0], shape[0] - (what == "eigs")
+    if not 0 < k < most:
+        raise ArgumentError(
+            f"{what}: k={k} eigenvalues of a matrix with {n} rows: k must be positive and less "
+            f"than {most}. Use numpy.linalg for all of them{at(user_line())}."
         )
 
 
@@ -51,23 +68,16 @@ def _pairs(
     what: str, A: Any, dtype: Any, options: dict[str, Any]
 ) -> tuple[Any, list[Any], Any, list[Any]]:
     """The matrix, its captured values, its pattern, and eigenvalues and eigenvectors."""
-    n, k = A.shape[0], options["k"]
     if isinstance(A, Handle):
         made: Any = csr_array
         A = made(A)
-    if A.shape[0] != A.shape[1]:
-        raise MatrixError(f"{what}: A has shape {A.shape}, and must be square{at(user_line())}.")
-    if not 0 < k < n - (what == "eigs"):
-        raise ArgumentError(
-            f"{what}: k={k} eigenvalues of a matrix with {n} rows: k must be positive and less "
-            f"than {n - (what == 'eigs')}. Use numpy.linalg for all of them{at(user_line())}."
-        )
+    _check_count(what, A.shape, options["k"])
     matrix, consts = matrix_function(A, dtype, what)
     pattern = None
     if isinstance(matrix, CompressedMatrix):
         pattern = Pattern(np.asarray(consts[1]), np.asarray(consts[2]))
     constants = [lookup("stop_gradient")(x) if isinstance(x, Handle) else x for x in consts]
-    found = results(constants, [matrix], EigenMethod(what, k, SolverOptions(options)))
+    found = results(constants, [matrix], EigenMethod(what, options["k"], SolverOptions(options)))
     return matrix, consts, pattern, found
 
 
@@ -98,9 +108,8 @@ def eigsh(
     sigma, which, v0, ncv, maxiter, tol
         As in SciPy; `sigma` and `v0` are constants.
     return_eigenvectors : bool, default True
-    M : array or sparse array, optional
-        Symmetric positive definite, for ``A v = w M v``; its elements may be tensors. Both
-        matrices are real, and no LinearOperator.
+    M : array, sparse array or LinearOperator, optional
+        Hermitian and positive definite, for ``A v = w M v``; its elements may be tensors.
     Minv, OPinv, mode, rng
         Only without tensors.
 
@@ -133,7 +142,7 @@ def eigsh(
     >>> wg.grad(lowest)(np.ones(4)).round(6)
     array([0.25    , 0.042893, 0.042893, 0.25    ])
     """
-    if not (isinstance(A, LinearOperator) or uses_tensors(A, *[] if M is None else [M])):
+    if not _is_ours(A, M):
         w, v = scipy.sparse.linalg.eigsh(
             A, k, M, sigma, which, v0, ncv, maxiter, tol, True, Minv, OPinv, mode, **options
         )
@@ -144,7 +153,8 @@ def eigsh(
     given = {"k": k, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv}
     given |= {"maxiter": maxiter, "tol": tol}
     if M is not None:
-        pairs = generalized_pairs(A, M, given)
+        _check_count("eigsh", A.shape, k)
+        pairs = eigenpairs("eigsh", A, M, given)
         return pairs if return_eigenvectors else pairs[0]
     dtype = np.result_type(A.dtype, np.float32)
     matrix, consts, pattern, found = _pairs("eigsh", A, dtype, given)
@@ -176,14 +186,16 @@ def eigs(
 
     Parameters
     ----------
-    A : array or sparse array
+    A : array, sparse array or LinearOperator
         Its elements may be tensors.
     k : int
         The number of eigenvalues.
+    M : array, sparse array or LinearOperator, optional
+        Hermitian and positive definite, for ``A v = w M v``; its elements may be tensors.
     sigma, which, v0, ncv, maxiter, tol
         As in SciPy; `sigma` and `v0` are constants.
     return_eigenvectors : bool, default True
-    M, Minv, OPinv, OPpart, rng
+    Minv, OPinv, OPpart, rng
         Only without tensors.
 
     Returns
@@ -191,15 +203,19 @@ def eigs(
     w : array of complex
         The eigenvalues.
     v : array of complex
-        The eigenvectors, in columns, if `return_eigenvectors`; of length one, with the phase with
-        which the product with the start vector is positive, which is constant for derivatives.
+        The eigenvectors, in columns, if `return_eigenvectors`; of length one (with M: v^H M v is
+        one), with the phase with which the product with the start vector is positive, which is
+        constant for derivatives.
 
     Raises
     ------
     MatrixError
         A derivative is taken, and an eigenvalue is not simple.
+    ConvergenceError
+        A derivative is taken, `A` or `M` is a linear operator, and GMRES does not converge; an
+        eigenvalue may not be simple.
     ArgumentError
-        `A` is a linear operator: give a sparse array; or an option is only for plain arguments.
+        An option is only for plain arguments.
 
     Examples
     --------
@@ -211,19 +227,18 @@ def eigs(
            [0.5, 0. , 0. ],
            [0. , 0. , 0. ]])
     """
-    if not (isinstance(A, LinearOperator) or uses_tensors(A)):
+    if not _is_ours(A, M):
         w, v = scipy.sparse.linalg.eigs(
             A, k, M, sigma, which, v0, ncv, maxiter, tol, True, Minv, OPinv, OPpart, **options
         )  # without eigenvectors ARPACK returns another order
         return (w, v) if return_eigenvectors else w
-    _refuse("eigs", M=M, Minv=Minv, OPinv=OPinv, OPpart=OPpart)
-    if isinstance(A, LinearOperator):
-        raise ArgumentError(
-            "eigs of a LinearOperator has no derivative: give a sparse array, or use eigsh if it "
-            f"is Hermitian{at(user_line())}."
-        )
+    _refuse("eigs", Minv=Minv, OPinv=OPinv, OPpart=OPpart)
     given = {"k": k, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv}
     given |= {"maxiter": maxiter, "tol": tol}
+    if M is not None or isinstance(A, LinearOperator):
+        _check_count("eigs", A.shape, k)
+        pairs = eigenpairs("eigs", A, M, given)
+        return pairs if return_eigenvectors else pairs[0]
     dtype = np.result_type(A.dtype, np.float32)
     matrix, consts, pattern, found = _pairs("eigs", A, dtype, given)
     complex_data = casts.astype(consts[0], found[0].dtype)
