@@ -92,6 +92,7 @@ def built(
     assigned: list[AssignedPart] | None = None,
     numbers: list[int] | None = None,
     original: Callable[[Any], Any] = lambda x: x,
+    constants: int | None = None,
 ) -> AnyGraph:
     """The graph of a function for given arguments.
 
@@ -122,12 +123,14 @@ def built(
         Receives the positions of the inputs that in-place operators replaced, as they do numbers.
     original : callable
         The object that a replacement of a captured one stands for.
+    constants : int, optional
+        The position of an argument with respect to which no derivative can be taken.
     """
     what = name or name_of(fun)
     since = next_serial()
     arg_names = list(names) if names is not None else parameter_names(fun, len(args))
     inputs = _Inputs()
-    positional = [inputs.take(a, arg_names[i], i in positions) for i, a in enumerate(args)]
+    positional = inputs.take_all(args, arg_names, positions, constants)
     # Inputs are in the order of the names, like the leaves of a dict; the function is called with
     # the order of the caller.
     by_name = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
@@ -187,7 +190,23 @@ class _Inputs:
         self.passed: list[str] = []
         self._updated: set[Node] = set()
 
-    def take(self, argument: Any, name: str, static: bool) -> Any:
+    def take_all(
+        self,
+        args: Sequence[Any],
+        names: Sequence[str],
+        static: set[Any] | frozenset[Any],
+        constants: int | None,
+    ) -> list[Any]:
+        """The positional arguments, with new input tensors."""
+        pairs = enumerate(zip(args, names, strict=False))
+        return [
+            self.take(a, name, i in static, False if i == constants else None)
+            for i, (a, name) in pairs
+        ]
+
+    def take(
+        self, argument: Any, name: str, static: bool, differentiable: bool | None = None
+    ) -> Any:
         """An argument with new input tensors in place of specs, arrays and numbers."""
         leaves, structure = pytree.flatten(argument)
         paths = [""] if len(leaves) == 1 and leaves[0] is argument else pytree.paths(argument)
@@ -204,7 +223,7 @@ class _Inputs:
             self.fed.append(is_fed)
             self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))
             if is_fed:
-                self.nodes.append(placeholder(spec, name + path))
+                self.nodes.append(placeholder(spec, name + path, differentiable))
                 x = wrap(self.nodes[-1])
                 self.handles.append(x)
                 x = x if policy is None else policy.capped(x)

@@ -268,8 +268,7 @@ class Jitted(Generic[P, R]):
         self, state: CapturedState, call: CallSignature, shapes: Shapes
     ) -> CompiledProgram:
         """Compile a program for a call, with the given shapes in place of its own."""
-        start = time.perf_counter()
-        options = self._options
+        start, options = time.perf_counter(), self._options
         args, kwargs = call.specs(shapes)
         positions, static = call.pinned
         fun, original = self._states.substituted(state, call)
@@ -297,6 +296,7 @@ class Jitted(Generic[P, R]):
                     assigned=assigned,
                     numbers=numbers,
                     original=original,
+                    constants=len(args) - 1 if state.captured.feeds else None,
                 )
             return graph, (guards, grads, written, assigned, numbers)
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.control_flow.custom_calls import is_recorded
 from wengert._engine.control_flow.eager_loops import becomes_node
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import Handle, describe, is_traced, value_of
+from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts, joining
 from wengert._engine.tensor.numpy_dispatch import as_array
@@ -136,7 +137,7 @@ def solve(
         tuple(plans),
         save=save,
         memory=options.memory,
-        moving=(isinstance(t0, Handle), isinstance(t1, Handle), isinstance(jumps, Handle)),
+        moving=(is_recorded(t0), is_recorded(t1), is_recorded(jumps)),
         adjoint=adjoint,
         capacity=0 if adjoint == "discrete" else min(int(options.max_steps), _MAX_KEPT_STEPS),
     )
