@@ -23,12 +23,12 @@ from .symbolic.constraints import Requirement
 
 
 class DeferredGraph(BaseGraph):
-    """A graph without variables, updates and effects, whose nodes are made when they are needed.
+    """A graph without variables and updates, whose nodes are made when they are needed.
 
     Parameters
     ----------
     traced : Graph
-        A graph with the same inputs, structure and name, and results of the same specs.
+        A graph with the same inputs, structure, name and effects, and results of the same specs.
     make : callable
         Returns the graph, of any class.
     cache_key : bytes
@@ -45,7 +45,7 @@ class DeferredGraph(BaseGraph):
         self, traced: BaseGraph, make: Callable[[], BaseGraph], cache_key: bytes | None = None
     ) -> None:
         self.inputs, self.structure, self.name = traced.inputs, traced.structure, traced.name
-        self.updates, self.effects = {}, ()
+        self.updates, self.effects = {}, traced.effects
         self.cache_key = cache_key
         self.result_specs = result_specs(traced)
         self._make: Callable[[], BaseGraph] | None = make
