@@ -2,7 +2,9 @@
 
 A traced backward pass does not know values, so after a selection and at a pole it uses
 `strong_zero(t, g)`, which is g, but 0 where t is exactly 0 and g is NaN.  It equals g if t is never
-zero, if g cannot be NaN, or if g is a sum of multiples of t with finite factors.
+zero, if g cannot be NaN, or if g is a sum of multiples of t with finite factors.  If t has one
+element that is not zero, as a row of a Jacobian has at its beginning, and g is a multiple of it,
+only that element is computed, and placed among zeros.
 
 Cotangents that a store has cleared are zeros, to which others are added.
 """
@@ -13,14 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import Node
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node
+from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
 from wengert._engine.ops.elementwise import selection
+from wengert._engine.ops.indexing.getitem import scatter
 from wengert._engine.ops.linalg import matmul
 
 from ..rule import NodeBuilder, rule
 
 _MAX_DEPTH = 8  # operations between t and g
+_MAX_LENGTH = 64  # elements of a vector with one element that is not zero
 
 
 @rule(
@@ -93,6 +98,45 @@ def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
 
 
 @rule(
+    "strong zeros but one",
+    "strong_zero",
+    "multiply",
+    reason="one product instead of many; in derivatives the sign of a zero has no meaning",
+    example=(lambda x: selection.strong_zero(np.eye(3)[1], np.eye(3)[1] * x), np.float64(2.0)),
+)
+def strong_zeros_but_one(node: Node, new: NodeBuilder) -> Node | None:
+    """The element that may not be zero, among zeros."""
+    t, g = node.args
+    context = new.context
+    spec = context.spec(node)
+    if len(spec.shape) != 1 or g.op.name != "multiply" or context.spec(t) != spec:
+        return None
+    factor = next((b for a, b in (g.inputs, g.inputs[::-1]) if _is_same(a, t)), None)
+    if factor is None or context.spec(factor) != Spec((), spec.dtype):
+        return None
+    if t.op is scatter and len(t.args) == 1 and type(t.params["index"]) is int:
+        element, index = t.args[0], t.params["index"]
+        product = new("strong_zero", element, new("multiply", element, factor))
+        return new("scatter", product, index=index, shape=spec.shape)
+    found = _unit_vector(t)
+    return None if found is None else new("scatter", factor, index=found, shape=spec.shape)
+
+
+def _is_same(a: Node, b: Node) -> bool:
+    """Whether two nodes are the same, or the same constant."""
+    is_constant = a.op is b.op is CONSTANT and a.spec == b.spec
+    return a is b or (is_constant and np.array_equal(a.value, b.value))
+
+
+def _unit_vector(t: Node) -> int | None:
+    """The position of the one in a short vector of zeros."""
+    if t.op is not CONSTANT or not isinstance(t, ConstantLeaf) or t.spec.shape[0] > _MAX_LENGTH:
+        return None
+    (places,) = np.nonzero(t.value)
+    return int(places[0]) if len(places) == 1 and t.value[places[0]] == 1 else None
+
+
+@rule(
     "strong contraction",
     "strong_einsum",
     reason="no zero is multiplied by an infinity",
@@ -133,4 +177,4 @@ def added_to_zeros(node: Node, new: NodeBuilder) -> Node | None:
     return None
 
 
-RULES = (strong_zero, strong_zero_twice, strong_contraction, added_to_zeros)
+RULES = (strong_zero, strong_zero_twice, strong_zeros_but_one, strong_contraction, added_to_zeros)
