@@ -5,6 +5,12 @@
 Inside the body the names are symbolic sizes; its operands and results have fixed shapes.  The rules
 are those of a conditional with one branch.  Such nodes are made from the nodes of a step that use
 slices with computed bounds (slice_groups.py).
+
+Without names it is a call of a function: equal bodies are differentiated, simplified and compiled
+once for all nodes that have them.
+
+    Sized    the operation
+    call     a call of a body
 """
 
 from __future__ import annotations
@@ -81,3 +87,9 @@ def _one_by_one(args: Any, batched: Any, size: Any, params: dict[str, Any]) -> A
 
 
 sized = register(Sized("sized", "A body with lengths that are computed."))
+
+
+def call(body: Body, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a body, whose code stays a function of its own."""
+    no_lengths = np.zeros(0, dtype=np.int64)
+    return tuple(lookup("sized")(no_lengths, *operands, branches=(body,), names=()))

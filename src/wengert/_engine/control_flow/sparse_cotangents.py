@@ -144,8 +144,11 @@ def _is_sparse(node: Node) -> bool:
 
 
 def _is_choice(node: Node) -> bool:
-    """Whether a node is a conditional, or a body with computed lengths."""
-    return bool(node.op.control_flow == BRANCH)
+    """Whether a node is a conditional, or a body with computed lengths.
+
+    A function that is only called is not: it stays one function for all calls.
+    """
+    return bool(node.op.control_flow == BRANCH and node.params.get("names") != ())
 
 
 def _is_sparse_result(choice: Node, k: int) -> bool:

@@ -15,6 +15,7 @@ inlined.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -278,13 +279,17 @@ def _restricted(
     body: Body, inputs: Sequence[int], outputs: Sequence[int], constants: Mapping[int, Node]
 ) -> Body:
     """A body with some of its outputs and inputs, and constants in place of other inputs."""
-    replacements = {body.inputs[k]: x for k, x in constants.items()}
-    nodes = rebuilt(body.nodes, replacements)
+    nodes = rebuilt(body.nodes, {body.inputs[k]: x for k, x in constants.items()})
     return Body(
         *[nodes[body.outputs[k]] for k in outputs],
         inputs=[body.inputs[k] for k in inputs],
         name=body.name,
     )
+
+
+@functools.lru_cache(maxsize=512)  # a function may be called many times
+def _branch(body: Body, inputs: Any, outputs: Any, constants: tuple[Any, ...] = ()) -> Body:
+    return _restricted(body, inputs, outputs, dict(constants))
 
 
 def _is_number(node: Node) -> bool:
@@ -298,8 +303,7 @@ def _is_same_number(out: Node, start: Node) -> bool:
     if not (_is_number(out) and _is_number(start)) or out.op is not start.op:
         return False
     if out.op is CONSTANT:
-        dtype = out.spec.dtype
-        values = [np.asarray(x.value, dtype) for x in (out, start)]
+        values = [np.asarray(x.value, out.spec.dtype) for x in (out, start)]
         return key_of_value(values[0]) == key_of_value(values[1])
     return bool(frozen(out.params) == frozen(start.params))
 
@@ -346,9 +350,8 @@ def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     """
     params = node.params
     if node.op.control_flow != LOOP:
-        need = _need_of_branches(node, [index])
-        inputs = sorted(need.inputs)
-        branches = tuple([_restricted(b, inputs, [index], {}) for b in params["branches"]])
+        inputs = tuple(sorted(_need_of_branches(node, [index]).inputs))
+        branches = tuple([_branch(b, inputs, (index,)) for b in params["branches"]])
         operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
         return (node.op, type(node), branches), tuple(operands)
     loop = LoopView(node)
@@ -363,8 +366,8 @@ def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _restricted(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _restricted(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
-    # A trip count that is known after the loop is a symbolic size, which differs between loops; it
-    # only matters for stacked results, whose users have it in their shapes.
+    # A trip count known after the loop is a size that differs between loops; it only matters for
+    # stacked results, whose users have it in their shapes.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     attributes = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
@@ -420,7 +423,8 @@ def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None
         return None
     if not outputs:
         return Trimmed(node, passed, done)
-    new_branches = tuple([_restricted(b, inputs, outputs, constants) for b in branches])
+    kept = tuple(inputs), tuple(outputs), tuple(constants.items())
+    new_branches = tuple([_branch(b, *kept) for b in branches])
     conditional = like(
         node, (which, *[values[k] for k in inputs]), {**node.params, "branches": new_branches}
     )

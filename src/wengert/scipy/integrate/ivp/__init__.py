@@ -3,6 +3,7 @@
 initial_value    problems of users: arguments checked, functions traced, buffers large enough
 matrix_arguments the mass matrix and the Jacobian, checked; which methods take them
 program          a whole solution as a function of arrays, compiled once
+called_function  long right-hand sides, which stages call
 loop             the loop: steps until the end, an event or a failure
 method           the interface of the methods; methods.py their names
 explicit_steps   explicit methods; explicit_tables, high_order_tables their coefficients

@@ -30,16 +30,20 @@ class IvpProblem:
     mass : the constant matrix M of shape (n, n), or None for the identity.
     jac : the derivative ``jac(t, y)`` of `f` with respect to y, of shape (n, n), or None: it is
         computed.
+    computed_jac : how it is computed, or None: by forward mode.
     """
 
     f: Rhs
     mass: Any = None
-    jac: Callable[[Any, Any], Any] | None = None
+    jac: Rhs | None = None
+    computed_jac: Rhs | None = None
 
     def jacobian(self, t: Any, y: Any) -> Any:
         """The derivative of `f` with respect to y, of shape (n, n)."""
         if self.jac is not None:
             return self.jac(t, y)
+        if self.computed_jac is not None:
+            return self.computed_jac(t, y)
         return jacfwd(lambda x: self.f(t, x))(y)
 
     def slope(self, t: Any, y: Any) -> Any:

@@ -23,6 +23,7 @@ from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.jit import jit
 
+from .called_function import CalledFunction, is_long
 from .continuous_adjoint import AdjointProblem, Record, continuous
 from .dense_output import StepBuffers, with_end
 from .events import Event, Events
@@ -140,11 +141,14 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
 
     def called(f: GraphFunction) -> Callable[[Any, Any], Any]:
         consts = next(captured)
+        if is_long(f):
+            return CalledFunction(f, consts)
         return lambda t, y: f(consts, [t, y])[0]
 
     rhs = called(plan.rhs)
     jac = None if plan.jac is None else called(plan.jac)
-    problem = IvpProblem(rhs, values.mass, jac)
+    own = rhs.jacobian if isinstance(rhs, CalledFunction) else None
+    problem = IvpProblem(rhs, values.mass, jac, own)
     events = []
     for event in plan.events:
         function = called(event.function)

@@ -110,7 +110,13 @@ class BranchCodegen:
 
 
 class SizedCodegen(BranchCodegen):
-    """A body with lengths that are computed by the run."""
+    """A body with lengths that are computed by the run; without any, a function that is called."""
+
+    def __init__(self, context: ProgramContext, step: Expr, known: Integers) -> None:
+        super().__init__(context, step, known)
+        if not self.names:
+            for body in self.bodies:
+                body.keep_separate()
 
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs

@@ -114,6 +114,12 @@ class LoopBody(FunctionCodegen):
         small = type(self.workspace) is int and self.workspace <= thresholds.workspace_stack_bytes
         self.needs: Length = 0 if small else self.workspace
 
+    def keep_separate(self) -> None:
+        """Let its code be there once, not in each call."""
+        text = self.module.parts[self.name]
+        head, line, rest = text.partition("\n")
+        self.module.parts[self.name] = head.replace("alwaysinline ", "noinline ", 1) + line + rest
+
     # ---- arguments -------------------------------------------------------------------------------
 
     @property
