@@ -5,6 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.loops.carried_elements import with_elements
+from wengert._engine.backends.llvm.program import Program
 
 
 def smoothed(x, v):
@@ -180,3 +181,22 @@ def test_what_a_loop_carries():
     assert found.params["carried"] == loop.params["carried"] + 1
     reads = [n for n in found.params["body"] if n.op.name == "getitem"]
     assert len(reads) == len([n for n in loop.params["body"] if n.op.name == "getitem"]) - 1
+
+
+def test_stores_of_a_few_elements_are_straight_line_code():
+    """A new array with one element replaced, as cotangents are: no loop over its elements."""
+
+    def loss(p):
+        def step(_, y):
+            met = y[0] * y[1]
+            new = np.stack((p[0] * y[0] - p[1] * met, met - p[2] * y[1], y[2] * p[0]))
+            return np.where(new[0] > 5.0, y, new)
+
+        return np.sum(wg.fori_loop(0, 20, step, np.ones(3)))
+
+    p = np.array([0.9, 0.5, 0.7])
+    gradient = wg.grad(loss)
+    program = Program(wg.trace(gradient)(p).simplify())
+    (backwards,) = [b for (body, *_), b in program._bodies.items() if "backwards" in body.name]
+    assert backwards.is_straight
+    np.testing.assert_allclose(wg.jit(gradient)(p), gradient(p), rtol=1e-13)
