@@ -132,8 +132,19 @@ def test_a_user_s_rule_is_used_after_a_program_was_found():
     for _ in range(2):  # a function of the user is not encoded
         compiled = wg.jit(f)
         compiled(X)
-        assert type(compiled.program(X)[0]._graph) is Graph
+        assert type(compiled.program(X)[0]._executed) is Graph
         np.testing.assert_allclose(wg.grad(compiled)(X), 2.0 * (1.0 - np.tanh(X) ** 2), rtol=1e-13)
+
+
+def test_a_graph_with_a_user_s_rule_is_simplified_once_before_it_runs(simplified):
+    def f(x):
+        return np.sum(clipped(x) * 1.0)
+
+    compiled = wg.jit(f)
+    compiled(X)
+    assert len(simplified) == 1  # as it runs, with the rule's function inlined
+    np.testing.assert_allclose(wg.grad(compiled)(X), 2.0 * (1.0 - np.tanh(X) ** 2), rtol=1e-13)
+    assert len(simplified) > 1  # with the rule
 
 
 def test_other_layouts_shapes_and_dtypes_have_their_own_programs(simplified):
