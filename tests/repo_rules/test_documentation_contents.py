@@ -22,3 +22,11 @@ def test_every_page_is_in_the_contents():
     )
     plain = {entry for entry in LISTED if "*" not in entry}
     assert plain - pages == WRITTEN
+
+
+def test_the_changelog_can_be_read():
+    """An automatic merge of branches may bring back lines that were removed or shortened."""
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    entries = [line for line in lines if line.startswith("- ")]
+    assert len(set(entries)) == len(entries), "entries stand there twice"
+    assert len(lines) <= 150, "too long: remove what a merge brought back; sort entries by area"

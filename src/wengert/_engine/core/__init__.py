@@ -33,7 +33,7 @@ loop_rows.py                   elements of a list that a traced loop has filled,
 loop_variants.py               loops and the same loops with further results, which derivatives need
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
-pretty_print.py                a graph as text
+pretty_print.py                a graph as text; html_table.py objects as tables, in notebooks
 graph_fingerprint.py           whether two graphs are equal
 deferred_graph.py              a graph whose nodes are made when they are needed
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands

@@ -2,6 +2,7 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
+jitted_display.py      how it is shown, as text and in notebooks
 call_signature.py      a call as a cache key; which arguments are inputs of a program
 static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them

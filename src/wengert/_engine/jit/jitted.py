@@ -43,6 +43,7 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
+from . import jitted_display
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
@@ -445,6 +446,4 @@ class Jitted(Generic[P, R]):
     def __reduce__(self) -> Any:
         return name_in_module(self) or (Jitted, (self._fun, self._options))
 
-    def __repr__(self) -> str:
-        name = getattr(self, "__qualname__", None) or self.__name__
-        return f"<jit of {name}, {self.cache_info().programs} programs>"
+    __repr__, _repr_html_ = jitted_display.text, jitted_display.table

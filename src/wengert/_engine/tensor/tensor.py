@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import recording
+from wengert._engine.core import html_table, recording
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.handle import (
     Handle,
@@ -246,6 +246,13 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         elif self.requires_grad:
             parts.append("requires_grad=True")
         return f"Tensor({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {"spec": str(self.node.spec)}
+        if not self.node.is_traced:
+            rows["value"] = np.asarray(self.node.value)
+            rows["gradient"] = self.grad if self.requires_grad else "not required"
+        return html_table.table("Tensor, traced" if self.node.is_traced else "Tensor", rows)
 
     def __dir__(self) -> list[str]:
         return sorted(n for n in object.__dir__(self) if n not in TENSOR or hasattr(self, n))

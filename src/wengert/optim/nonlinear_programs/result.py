@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
+from wengert._engine.core import html_table
 from wengert._engine.core.pytree import NAMESPACE
 
 
@@ -110,8 +111,8 @@ class NLPResult:
     seconds: dict[str, float] = field(default_factory=dict)
     degenerate: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        lines = {
+    def _lines(self) -> dict[str, object]:
+        return {
             "message": self.message,
             "success": self.success,
             "fun": self.fun,
@@ -125,6 +126,12 @@ class NLPResult:
             "seconds": ", ".join([f"{k} {v:.3g}" for k, v in self.seconds.items()]),
             "method": f"{self.method} (status {self.status})",
         }
+
+    def _repr_html_(self) -> str:
+        return html_table.table("Nonlinear program", self._lines())
+
+    def __repr__(self) -> str:
+        lines = self._lines()
         width = max(map(len, lines))
         with np.printoptions(threshold=20, edgeitems=3):
             texts = [
