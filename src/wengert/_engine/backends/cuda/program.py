@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 
@@ -30,6 +31,8 @@ from ..llvm.schedule.scheduling import Schedule, owner_of
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
+from .loop_kernels import LoopKernel, loop_kernel_of
+from .loop_runs import run_loop
 from .ptx import NVPTX
 
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
@@ -56,6 +59,7 @@ class DeviceProgram:
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
         self._stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
+        self._loops: dict[Any, tuple[LoopKernel, int]] = {}
         with compiling_for(NVPTX):
             self._plan(graph)
         self._launches: list[Launch] = device.load(self.kernels)
@@ -66,7 +70,7 @@ class DeviceProgram:
 
     def _plan(self, graph: BaseGraph) -> None:
         """Schedule the graph, with what cannot be in a kernel as calls."""
-        opaque = set(_POSITIONS)
+        opaque = self._opaque = set(_POSITIONS)
         for _ in range(_MOST_ATTEMPTS):
             self.plan = Schedule(graph, separate=True, opaque=opaque)
             try:
@@ -81,9 +85,10 @@ class DeviceProgram:
 
     def _write_kernels(self) -> None:
         stored = self.stored = set(self.plan.stored)
-        self.kernels, self._stages = [], []
+        self.kernels, self._stages, self._loops = [], [], {}
         for stage in self.plan.stages:
             if isinstance(stage, Expr):
+                self._add_loop(stage)
                 self._stages.append((stage, -1))
                 continue
             try:
@@ -92,6 +97,22 @@ class DeviceProgram:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
             self._stages.append((stage, len(self.kernels)))
             self.kernels.append(kernel)
+
+    def _add_loop(self, stage: Expr) -> None:
+        """Add the kernel of a loop, if it can be one."""
+        node = stage.node
+        is_counted = node.op.control_flow == LOOP and "length" in node.params
+        if not is_counted or any(is_open(n) for s in specs_of(node) for n in s.shape):
+            return
+        made = loop_kernel_of(node, f"kernel{len(self.kernels)}", self._opaque)
+        if made is not None:
+            self._loops[node] = made, len(self.kernels)
+            self.kernels.append(made.kernel)
+
+    def loop_of(self, node: Any) -> tuple[LoopKernel, Launch] | None:
+        """The kernel of a loop, loaded; None if it is run step by step."""
+        found = self._loops.get(node)
+        return None if found is None else (found[0], self._launches[found[1]])
 
     def _found_last_uses(self) -> list[list[Expr]]:
         """For each stage the arrays that no later one needs."""
@@ -166,11 +187,13 @@ class _Run:
         found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
         return _grouped(program.results, found)
 
-    def _length(self, length: Length) -> int:
+    def length(self, length: Length) -> int:
+        """The number of a length."""
         return int(replaced(length, self.sizes)) if isinstance(length, Dim) else int(length)
 
-    def _shape(self, shape: Sequence[Length]) -> tuple[int, ...]:
-        return tuple([self._length(n) for n in shape])
+    def shape(self, shape: Sequence[Length]) -> tuple[int, ...]:
+        """The numbers of a shape."""
+        return tuple([self.length(n) for n in shape])
 
     def _stored(self, expr: Expr) -> Any:
         """A stored expression: an array on the device, or a number of an input."""
@@ -180,11 +203,15 @@ class _Run:
             found = self.program.constant(expr)
         return found
 
+    def constant(self, expr: Expr) -> Any:
+        """A constant array on the device."""
+        return self.program.constant(expr)
+
     # ---- kernels -------------------------------------------------------------------------------
 
     def _launch(self, fused: FusedLoops, kernel: DeviceKernel, launch: Launch) -> None:
         buffers: dict[Expr, Any] = {}
-        elements, reduced = self._length(kernel.elements), self._length(kernel.reduced)
+        elements, reduced = self.length(kernel.elements), self.length(kernel.reduced)
         parts = 1
         if reduced:
             wanted = max(self.device.threads // max(elements, 1), 1)
@@ -192,7 +219,7 @@ class _Run:
         for root in roots_of(fused):
             if root not in self.program.stored:
                 continue
-            shape = self._shape(root.shape)
+            shape = self.shape(root.shape)
             if isinstance(root.rule, SliceUpdate):
                 copy = self.device.empty(shape, root.dtype)
                 copy[...] = self._stored(owner_of(root.operands[1]))
@@ -227,7 +254,11 @@ class _Run:
     def _call(self, stage: Expr) -> None:
         node = stage.node
         operands = [self._operand(x) for x in stage.operands]
-        made = called(self.program, node, operands, self.sizes)
+        loop = self.program.loop_of(node)
+        if loop is None:
+            made = called(self.program, node, operands, self.sizes)
+        else:
+            made = run_loop(self, *loop, node, operands)
         specs = specs_of(node)
         made = made if isinstance(node.spec, tuple) else (made,)
         for part in self.program.plan.reachable:
@@ -250,11 +281,11 @@ class _Run:
         array = self._stored(base)
         if not x.shape or (x.shape == base.shape and base is x):
             return self._shaped(array, x)
-        lengths = [self._length(n) for n in (offset, *strides)]
-        return self.device.strided(array, lengths[0], self._shape(x.shape), tuple(lengths[1:]))
+        lengths = [self.length(n) for n in (offset, *strides)]
+        return self.device.strided(array, lengths[0], self.shape(x.shape), tuple(lengths[1:]))
 
     def _shaped(self, array: Any, x: Expr) -> Any:
-        shape = self._shape(x.shape)
+        shape = self.shape(x.shape)
         if not self.device.owns(array):
             return array
         return array if array.shape == shape else array.reshape(shape)
@@ -262,7 +293,7 @@ class _Run:
     def _value(self, x: Expr, spec: Any) -> Any:
         """A result, whose expression may have axes of length one in place of reduced ones."""
         array = self.device.put(self._stored(owner_of(x)))
-        shape = self._shape(spec.shape)
+        shape = self.shape(spec.shape)
         return array if array.shape == shape else array.reshape(shape)
 
 

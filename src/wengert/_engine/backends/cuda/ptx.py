@@ -27,6 +27,7 @@ NVPTX = Processor("nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0, ha
 # Versions of the instruction set, by compute capability; later cards take the code of earlier ones.
 ARCHITECTURES = {70: "+ptx64", 75: "+ptx64", 80: "+ptx70", 90: "+ptx78"}
 _DEFINITION = re.compile(r"define void @([-\w.]+)\((.*)\) #1 \{")
+_INTERNAL = re.compile(r"(define internal void @\S+\(.*\)) nounwind #1 \{")
 _REGISTERS = {"tid": "tid.x", "ntid": "ntid.x", "ctaid": "ctaid.x", "nctaid": "nctaid.x"}
 
 
@@ -53,10 +54,9 @@ def ptx_of(kernels: Sequence[DeviceKernel], capability: int = 70) -> str:
     module = ModuleBuilder()
     for kernel in kernels:
         module.include({k: v for k, v in kernel.text.items() if k != kernel.name})
-        elements = f"{kernel.name}_elements"
-        module.parts[elements] = module.parts[elements].replace(
-            ") nounwind #1 {", ") nounwind alwaysinline {", 1
-        )
+        for part in kernel.text:
+            if part.startswith(f"{kernel.name}_elements"):
+                module.parts[part] = _INTERNAL.sub(r"\1 nounwind alwaysinline {", kernel.text[part])
         module.parts[f"{kernel.name}_thread"] = _internal(kernel)
         module.parts[kernel.name] = _started(module, kernel)
     processor = replace(NVPTX, cpu=f"sm_{architecture}", instructions=ARCHITECTURES[architecture])
