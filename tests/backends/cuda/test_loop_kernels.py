@@ -100,12 +100,17 @@ def test_loops_with_rows_that_depend_on_each_other(name):
 
 
 def test_products_with_a_matrix_of_the_batch():
-    f = lambda x, a: wg.fori_loop(0, 6, lambda i, s: np.tanh(a @ s), x)  # noqa: E731
-    assert agrees(f, X, SQUARE)
-    g = lambda x, a: wg.fori_loop(
-        0, 6, lambda i, s: np.tanh(np.sum(a * s[:, 0], axis=1))[:, None] + s, x
-    )
-    assert agrees(g, X, SQUARE)
+    def called(x, a):
+        return wg.fori_loop(0, 6, lambda i, s: np.tanh(a @ s), x)
+
+    def summed(x, a):
+        def step(i, s):
+            return np.tanh(np.sum(a * s[:, 0], axis=1))[:, None] + s
+
+        return wg.fori_loop(0, 6, step, x)
+
+    assert agrees(called, X, SQUARE)
+    assert agrees(summed, X, SQUARE)
 
 
 def test_gradients_with_respect_to_shared_parameters():

@@ -1,7 +1,7 @@
 """Loops of a batch as one kernel: each thread runs all steps of some rows.
 
-A loop over a batch (`vmap` of a `scan`) has a carry whose first axis is the batch. Where each row of
-a step depends on the same row of the step before only, rows need not wait for each other:
+A loop over a batch (`vmap` of a `scan`) has a carry whose first axis is the batch. Where each row
+of a step depends on the same row of the step before only, rows need not wait for each other:
 
     for each row of the thread:  for each step:  the loop groups of the body, for this row
 
@@ -193,9 +193,11 @@ class _LoopCodegen:
         self.language.home = head = function.body.inside()
         self._lengths: dict[Any, Name] = {}
         self._head = head
-        with function.body.loop("%first", "%rows", "%stride") as (outer, row):
-            with outer.loop("0", "%steps") as (s, step):
-                self._step(s, row, step, tables)
+        with (
+            function.body.loop("%first", "%rows", "%stride") as (outer, row),
+            outer.loop("0", "%steps") as (s, step),
+        ):
+            self._step(s, row, step, tables)
         function.body.write("ret void")
         self.module.add(function)
 

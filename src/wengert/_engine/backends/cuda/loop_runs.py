@@ -1,11 +1,14 @@
 """Runs of loop kernels: buffers, arguments and results.
 
-run_loop    the results of a loop that is a kernel
+    run_loop    the results of a loop that is a kernel
+    Running     what it needs of the run of the program
+
+The carry is copied first, as its buffers are written to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,14 +27,14 @@ class Running(Protocol):
     Attributes
     ----------
     device : Device
-    sizes : mapping
+    sizes : dict
         The value of every named size.
     status : array
         Where a kernel says that it has failed.
     """
 
     device: Device
-    sizes: Mapping[str, int]
+    sizes: dict[str, int]
     status: Any
 
     def length(self, length: Length) -> int:

@@ -101,7 +101,7 @@ class DeviceProgram:
     def _add_loop(self, stage: Expr) -> None:
         """Add the kernel of a loop, if it can be one."""
         node = stage.node
-        is_counted = node.op.control_flow == LOOP and "length" in node.params
+        is_counted = node.op.control_flow == LOOP and "stacked" in node.params
         if not is_counted or any(is_open(n) for s in specs_of(node) for n in s.shape):
             return
         made = loop_kernel_of(node, f"kernel{len(self.kernels)}", self._opaque)
