@@ -30,6 +30,9 @@ from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy_unless_same, nest, offset, read, size_of, write
 
 _STORE_BYTES = 64
+_COPIES = 4  # of few destinations, so that additions to the same one do not wait for each other
+_VALUES_OF_A_COPIED_DESTINATION = 8  # at least, for copies to be worth while
+_COPIED_DESTINATIONS = 1024  # at most: with their copies they stay in the cache
 
 
 class ScatterLoop(NamedTuple):
@@ -212,6 +215,9 @@ def _write(
 ) -> None:
     """Loops over the index arrays, and loops inside them."""
     outer, inner = axes
+    if adds and not inner and _has_few_destinations(z, v, outer, index_arrays):
+        _add_to_copies(call, z, v, outer[0], index_arrays[0])
+        return
     with nest(call.section, [call.number(a.length) for a in outer]) as (s, indices):
         target_offset = _distance(call, s, call.number(start), indices, [a.step for a in outer])
         source_offset = _distance(call, s, "0", indices, [a.value_step for a in outer])
@@ -229,6 +235,49 @@ def _write(
             target = offset(r, z.pointer, target_offset, z.dtype)
             source = offset(r, v.pointer, source_offset, v.dtype)
             _row(call, r, (target, z.dtype), (source, v.dtype), row, adds)
+
+
+def _has_few_destinations(
+    z: ArrayPointer, v: ArrayPointer, outer: Sequence[ScatterLoop], arrays: Sequence[IndexArray]
+) -> bool:
+    """Whether numbers are added to the elements of a short vector, many to each."""
+    if len(outer) != 1 or len(arrays) != 1 or z.strides != (1,) or z.dtype != v.dtype:
+        return False
+    length, count = z.shape[0], outer[0].length
+    return (
+        z.dtype.char in "fd"
+        and isinstance(length, int)
+        and isinstance(count, int)
+        and 0 < length <= _COPIED_DESTINATIONS
+        and count >= _VALUES_OF_A_COPIED_DESTINATION * length
+    )
+
+
+def _add_to_copies(
+    call: KernelCall, z: ArrayPointer, v: ArrayPointer, axis: ScatterLoop, index_array: IndexArray
+) -> None:
+    """Add in turn to the vector and to copies, which are then added to it.
+
+    An addition in memory takes ten cycles, and the next one to the same element waits for it.
+    """
+    length, count = z.shape[0], axis.length
+    assert isinstance(length, int)
+    assert isinstance(count, int)
+    copies = call.scratch((_COPIES - 1) * length * z.dtype.itemsize)
+    clear(call, call.section, copies, (_COPIES - 1) * length, z.dtype)
+    places = [offset(call.section, copies, str(k * length), z.dtype) for k in range(_COPIES - 1)]
+    middle = count - count % _COPIES
+    for start, stop, targets in ((0, middle, [z.pointer, *places]), (middle, count, [z.pointer])):
+        with call.section.loop(str(start), str(stop), str(len(targets))) as (s, first):
+            for k, target in enumerate(targets):
+                i = s.plus(first, str(k))
+                place = offset(s, target, _axis_offset(call, s, index_array, [i]), z.dtype)
+                step = s.times(i, call.number(axis.value_step))
+                value = read(call.language, s, offset(s, v.pointer, step, v.dtype), v.dtype)
+                _element(call.language, s, (place, z.dtype), value, True)
+    row = _row_function(call.language, z.dtype, False, True)
+    for place in places:
+        call.section.write(f"call void @{row}(ptr {z.pointer}, ptr {place}, i64 {length})")
 
 
 def _distance(
