@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import shape_of
 from wengert._engine.tensor import tree
 from wengert._engine.tensor.numpy_dispatch import as_array
@@ -133,7 +134,7 @@ class Joint:
 
         def of_vector(vector: Any) -> Any:
             values, log_det = self.forward_and_log_det(self.unravel(vector))
-            return log_density(values) + log_det
+            return converted(log_density)(values) + log_det
 
         return of_vector
 

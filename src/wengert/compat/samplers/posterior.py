@@ -6,13 +6,15 @@ Posterior    the C functions of the density and of what is recorded of a draw; m
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.autodiff.grad import value_and_grad
-from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.lazy_import import public_dir
 from wengert._engine.graphs import spec
 from wengert._engine.jit import jit
@@ -69,7 +71,7 @@ class Posterior:
     ... )
     >>> posterior.size, posterior.shapes
     (2, {'mean': (), 'scale': ()})
-    >>> float(posterior.log_density([2.0, 0.0]).round(6))
+    >>> round(posterior.log_density([2.0, 0.0]), 6)
     -3.946816
     """
 
@@ -91,16 +93,15 @@ class Posterior:
         self.start = self._unconstrained_start(start)
         point = self.joint.forward(self.joint.unravel(self.start))
         self.shapes = _shapes(point, generated(point) if generated else {})
-        self._log_density = jit(self.joint.unconstrained(log_density))
+        self._width = sum(math.prod(shape) for shape in self.shapes.values())
         joint = self.joint
 
         def expanded(vector: Any) -> Any:
             values = joint.forward(joint.unravel(vector))
-            further = generated(values) if generated else {}
+            further = converted(generated)(values) if generated else {}
             leaves = [*tree.leaves(values), *tree.leaves(further)]
             return np.concatenate([np.reshape(as_array(v) * 1.0, (-1,)) for v in leaves])
 
-        self._expanded = jit(vmap(expanded))
         vectors = spec(self.size)
         self.density = jit(value_and_grad(joint.unconstrained(log_density))).address(
             vectors, signature="logp"
@@ -110,9 +111,22 @@ class Posterior:
     def __repr__(self) -> str:
         return f"Posterior({self.joint.bijectors!r})"
 
-    def log_density(self, vector: Any) -> Any:
+    def log_density(self, vector: Any) -> float:
         """The log-density of a vector of unconstrained values, with the log-Jacobian."""
-        return self._log_density(np.asarray(vector, dtype=np.float64))
+        return self.value_and_grad(vector)[0]
+
+    def value_and_grad(self, vector: Any) -> tuple[float, Any]:
+        """`log_density` and its gradient, by the C function; not a number where it fails."""
+        point = np.ascontiguousarray(vector, dtype=np.float64)
+        if point.shape != (self.size,):
+            raise ShapeError(
+                f"Posterior: the shape of the vector is {point.shape}, but there are {self.size} "
+                f"unconstrained values{at(user_line())}."
+            )
+        value, gradient = np.full(1, np.nan), np.full(self.size, np.nan)
+        arrays = (_address(a) for a in (point, gradient, value))
+        _check_status(self.density, self.density.function(self.size, *arrays, None))
+        return float(value[0]), gradient
 
     def initial_point(self, seed: int) -> Any:
         """A vector of unconstrained values near the start, at which the density is finite.
@@ -125,11 +139,12 @@ class Posterior:
         rng = np.random.default_rng(seed)
         for _ in range(MAX_STARTS):
             vector = self.start + rng.uniform(-JITTER, JITTER, self.size)
-            if np.isfinite(self._log_density(vector)):
+            value = self.log_density(vector)
+            if np.isfinite(value):
                 return vector
         raise ArgumentError(
             f"Posterior: the log-density is not finite at {MAX_STARTS} points around the start "
-            f"({self._log_density(vector)} at the last). Pass start=, constrained values at which "
+            f"({value} at the last). Pass start=, constrained values at which "
             f"it is{at(user_line())}."
         )
 
@@ -195,10 +210,17 @@ class Posterior:
                 f"Posterior: draws have the shape {vectors.shape}, but must be (chains, draws, "
                 f"{self.size}){at(user_line())}."
             )
-        rows = self._expanded(vectors.reshape(-1, self.size))
+        rows = np.empty((vectors.shape[0] * vectors.shape[1], self._width))
+        for vector, row in zip(
+            np.ascontiguousarray(vectors).reshape(-1, self.size), rows, strict=True
+        ):
+            _check_status(
+                self.expand,
+                self.expand.function(self.size, self._width, _address(vector), _address(row), None),
+            )
         found, first = {}, 0
         for name, shape in self.shapes.items():
-            last = first + int(np.prod(shape))
+            last = first + math.prod(shape)
             found[name] = rows[:, first:last].reshape(*vectors.shape[:2], *shape)
             first = last
         return found
@@ -247,6 +269,17 @@ class Posterior:
         if start is None:
             return np.zeros(self.size)
         return np.asarray(self.joint.ravel(self.joint.inverse(start)), dtype=np.float64)
+
+
+def _address(array: Any) -> Any:
+    """The address of an array of float64."""
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def _check_status(pointer: Any, status: int) -> None:
+    """Raise the error of a function that was called back in Python."""
+    if status < 0 and pointer.callbacks is not None and pointer.callbacks.nodes:
+        raise pointer.callbacks.take_error()
 
 
 def _shapes(*containers: Any) -> dict[str, Shape]:
