@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 NOT_SUITES = ("suites", "overview", "guard", "opf", "s2mpj")
 ALONE = {  # on one thread only: whole suites, or some of their workloads
     "loops": None, "growth": None, "sparse": None, "taylor": None,
-    "solvers": None, "odes": None,
+    "solvers": None, "odes": None, "posteriors": None,
     "gradbench": None,  # its rules
     "distributed": None,  # one thread for each process
     "native": ("calls", "higher", "cold"), "learning": ("memory", "start"), "kernels": ("orders",),

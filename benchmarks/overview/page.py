@@ -26,7 +26,7 @@ NAMES = {
     "kernels": "kernels of an ocean model, and orders", "growth": "growth",
     "sparse": "sparse derivatives", "taylor": "Taylor series",
     "solvers": "derivatives of solutions", "odes": "differential equations",
-    "distributed": "two processes",
+    "distributed": "two processes", "posteriors": "Bayesian models",
 }  # fmt: skip
 
 

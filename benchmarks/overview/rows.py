@@ -129,4 +129,7 @@ ROWS = (
     Target("a sum over data on two processes (MPI)", "one process over two: 1.8",
            over("distributed", "sum", "one process", "wengert"), 1.8,
            "benchmarks-distributed.md", MESSAGES),
+    Target("log-densities of posteriordb with gradients", "best of Stan and JAX over wengert: 1",
+           ratios("posteriors", "gradients", peers=("stanli", "JAX")), 1.0,
+           "benchmarks-posteriors.md", "0024-export.md"),
 )  # fmt: skip
