@@ -24,6 +24,8 @@ from wengert.errors import GuardError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
+from .random_kernels import drawn
+from .scatter_kernels import OutOfRange, scattered
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
@@ -58,6 +60,11 @@ def called(
     try:
         if hasattr(op, "run_by"):
             return _of_bodies(program, op, operands, params, sizes)
+        own = _OWN.get(op.name)
+        if own is not None:
+            made = own(op.name, program.device, operands, params)
+            if made is not NotImplemented:
+                return made
         # CuPy takes an index beyond the end as one from the start again.
         if op.effects.side_effect or op.host_callback or op.kind == "indexing":
             return _on_host(program, node, operands, params)
@@ -66,6 +73,8 @@ def called(
                 return call_ignoring_errors(op.run, *operands, **params)
         except _LACKING:
             return _on_host(program, node, operands, params)
+    except OutOfRange:
+        raise
     except Exception as error:
         raise refusal(node, 0, error) from error
 
@@ -180,6 +189,10 @@ def _number(device: Any, x: Any) -> int:
     return int(device.get(x)[()]) if device.owns(x) else int(x)
 
 
+_OWN: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("random_uniform", "random_tail", "random_bits"), drawn),
+    **dict.fromkeys(("scatter", "scatter_add", "setitem"), scattered),
+}
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": _scan,
     "while": _while,

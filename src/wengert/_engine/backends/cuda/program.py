@@ -34,6 +34,7 @@ from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernel_of
 from .loop_runs import run_loop
 from .ptx import NVPTX
+from .scatter_kernels import OutOfRange
 
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _POSITIONS = ("argmax", "argmin")  # of libraries, which divide them into parts
@@ -256,7 +257,10 @@ class _Run:
         operands = [self._operand(x) for x in stage.operands]
         loop = self.program.loop_of(node)
         if loop is None:
-            made = called(self.program, node, operands, self.sizes)
+            try:
+                made = called(self.program, node, operands, self.sizes)
+            except OutOfRange:
+                raise Failed from None
         else:
             made = run_loop(self, *loop, node, operands)
         specs = specs_of(node)
