@@ -228,7 +228,7 @@ def _of_scipy(path: tuple[str, ...], name: str) -> str:
             return (
                 "This function of scipy.sparse accepts plain arrays only: call that of "
                 "wengert.scipy.sparse; make an array of its elements and their coordinates, "
-                "csr_array((data, (row, col))), instead of assigning to a lil_array"
+                "csr_array((data, (row, col))), or assign to its lil_array"
             )
         try:
             ours: Any = import_module(f"wengert.scipy.{module}")

@@ -9,6 +9,8 @@ products       products with vectors, matrices, sparse arrays
 reductions     sum, mean, max, min
 indexing       A[i, j], assignments, duplicates
 arrays         the classes csr_array, csc_array, coo_array, dia_array, bsr_array, and matrices
+assembled      arrays of tensors that are made element by element
+lil_dok        lil_array, dok_array: SciPy's until a tensor is assigned
 construction   diags, kron, hstack, vstack, block_array ...
 pytrees        sparse arrays as containers with one leaf
 linalg/        scipy.sparse.linalg, imported at first use
@@ -63,6 +65,7 @@ from .construction import (
     triu,
     vstack,
 )
+from .lil_dok import dok_array, dok_matrix, lil_array, lil_matrix
 from .structure import Structure, structure_of
 
 sparray, spmatrix = SparseArray, SparseMatrix
@@ -87,6 +90,8 @@ __all__ = [
     "dia_matrix",
     "diags",
     "diags_array",
+    "dok_array",
+    "dok_matrix",
     "find",
     "from_structure",
     "hstack",
@@ -99,6 +104,8 @@ __all__ = [
     "isspmatrix_dia",
     "kron",
     "kronsum",
+    "lil_array",
+    "lil_matrix",
     "structure_of",
     "tril",
     "triu",

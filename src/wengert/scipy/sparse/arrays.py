@@ -23,6 +23,7 @@ from wengert.errors import ConversionError, at, user_line
 
 from ..dispatch import holds_tensors
 from .indexing import Indexing, plain_index
+from .parts import with_tensors
 from .rearrangement import reshaped
 from .structure import COMPRESSED, Structure, structure_of
 
@@ -32,6 +33,8 @@ _FORMAT_NAMES = {
     "coo": "COOrdinate",
     "dia": "DIAgonal",
     "bsr": "Block Sparse Row",
+    "lil": "List of Lists",
+    "dok": "Dictionary Of Keys",
 }
 
 
@@ -54,6 +57,7 @@ class SparseType(type):
 
     def __call__(cls, arg1: Any, *args: Any, **kwargs: Any) -> Any:
         """A sparse array; SciPy's if no argument is a tensor."""
+        arg1 = with_tensors(arg1)
         if not _has_tensors(arg1):
             if type.__instancecheck__(SparseArray, arg1):
                 arg1 = arg1.numpy()
@@ -229,6 +233,7 @@ def from_structure(structure: Structure, data: Any) -> Any:
 
 def as_sparse(x: Any) -> Any:
     """A sparse array of wengert or SciPy as one of wengert; None for other objects."""
+    x = with_tensors(x)
     if type.__instancecheck__(SparseArray, x):
         return x
     if not sp.issparse(x):

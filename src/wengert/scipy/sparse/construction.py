@@ -26,6 +26,7 @@ from wengert._engine.core.static_params import frozen
 from .arrays import CLASSES, SparseArray, as_sparse, coo_array
 from .conversion import coordinates
 from .indexing import DenseElements
+from .parts import with_tensors
 from .rearrangement import as_dtype, planned, rearranged, reshaped
 from .structure import structure_of
 
@@ -45,12 +46,20 @@ def _holds_tensors(x: Any) -> bool:
     return isinstance(x, Handle) or _is_sparse(x)
 
 
+def _replaced(x: Any) -> Any:
+    """Arguments with the arrays of tensors of lil and dok arrays."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(_replaced, x)) if type(x) in (list, tuple) else x
+    return with_tensors(x)
+
+
 def _counterpart(theirs: Function) -> Callable[[Function], Function]:
     """Decorator: SciPy's function if no argument has a tensor, else the decorated one."""
 
     def decorate(ours: Function) -> Function:
         @functools.wraps(theirs)
         def public(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = _replaced(args), {k: _replaced(x) for k, x in kwargs.items()}
             if any(map(_holds_tensors, (*args, *kwargs.values()))):
                 return ours(*args, **kwargs)
             return theirs(*args, **kwargs)

@@ -17,7 +17,7 @@ from wengert._engine.core.static_params import frozen
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 from wengert.errors import ConversionError, ShapeError, at, user_line
 
-from .parts import SparseParts
+from .parts import ASSEMBLED, SparseParts
 from .rearrangement import as_dtype, gathered, planned, rearranged, reshaped, scattered, summed
 from .structure import Structure
 
@@ -50,13 +50,16 @@ class Conversion(SparseParts):
         Raises
         ------
         ValueError
-            The format is lil or dok, or unknown.
+            The format is unknown.
         """
         if format is None or format == self.format:
             return self.copy() if copy else self
+        if format in ("lil", "dok"):
+            return ASSEMBLED[format, self.is_matrix].of(self)
         if format not in ("csr", "csc", "coo", "dia", "bsr"):
             raise ValueError(
-                f"format {format!r} for a sparse array of tensors: use csr, csc, coo, dia or bsr"
+                f"format {format!r} for a sparse array of tensors: use csr, csc, coo, dia, "
+                f"bsr, lil or dok"
                 f"{at(user_line())}."
             )
         keeps = {self.format, format} <= {"csr", "csc"} or (self.format, format) in (
@@ -89,11 +92,11 @@ class Conversion(SparseParts):
         return array.moved(("bsr", blocksize), lambda a: a.tobsr(blocksize=blocksize))
 
     def tolil(self, copy: bool = False) -> Any:
-        """Refused: the format is made of Python lists."""
+        """The array in the format for assignments by rows."""
         return self.asformat("lil", copy)
 
     def todok(self, copy: bool = False) -> Any:
-        """Refused: the format is a Python dict."""
+        """The array in the format for assignments by coordinates."""
         return self.asformat("dok", copy)
 
     def toarray(self, order: Any = None, out: Any = None) -> Any:

@@ -12,6 +12,14 @@ from wengert._engine.core.handle import Handle, dtype_of
 
 from .structure import Structure
 
+# The classes of arrays that are made element by element (assembled.py), by format and family.
+ASSEMBLED: dict[tuple[str, bool], Any] = {}
+
+
+def with_tensors(x: Any) -> Any:
+    """The array with tensors that a lil or dok array has (lil_dok.py); other objects as given."""
+    return getattr(x, "__dict__", {}).get("assembled", x)
+
 
 class SparseParts:
     """The two parts of a sparse array.

@@ -1,0 +1,138 @@
+"""lil_array and dok_array: SciPy's arrays, to whose elements tensors can be assigned.
+
+    lil_array, lil_matrix, dok_array, dok_matrix
+
+They are SciPy's until a tensor is assigned.  Then the elements move to an array of this package
+(assembled.py), which answers to all names from then on: methods of SciPy's class are replaced by
+methods that ask it, and SciPy's own attributes are deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+
+from ..dispatch import holds_tensors
+from . import assembled as assembled
+from .arrays import as_sparse
+from .parts import ASSEMBLED
+
+# What the array of this package does not answer to: what all objects have, and what makes them.
+_KEPT = {*dir(object), *"__dict__ __weakref__ __slots__ __setitem__ __array_priority__".split()}
+_KEPT |= {"__abstractmethods__", "__class_getitem__", "__getattr__", "__module__"}
+_KEPT -= set("__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __repr__ __str__ __reduce__".split())
+
+
+def _asked(name: str, original: Any) -> Any:
+    """A method or property that asks the array with tensors, if there is one."""
+
+    def own(self: Any) -> Any:
+        return self.__dict__.get("assembled")
+
+    if callable(original):
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            array = own(self)
+            if array is None:
+                return original(self, *args, **kwargs)
+            return getattr(array, name)(*args, **kwargs)
+
+        method.__name__ = name
+        return method
+
+    def value(self: Any) -> Any:
+        array = own(self)
+        return original.__get__(self, type(self)) if array is None else getattr(array, name)
+
+    setter = getattr(original, "fset", None)
+    return property(value, setter)
+
+
+def _assigning(cls: Any) -> Any:
+    """Make a subclass of a class of SciPy ask the array with tensors."""
+    for name in dir(cls.__bases__[1]):
+        is_private = name.startswith("_") and not name.startswith("__")
+        if name not in _KEPT and not is_private:
+            setattr(cls, name, _asked(name, getattr(cls, name)))
+    setattr(cls, f"_{cls.scipy_format}_container", property(lambda self: cls))  # of copies
+    return cls
+
+
+class _Assigned:
+    """Mixin of the subclasses of SciPy's classes."""
+
+    assembled: Any
+    format: str
+    scipy_format: str
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        own = self.__dict__.get("assembled")
+        if own is None and _has_tensors(value):
+            given: Any = self
+            own = ASSEMBLED[self.format, sp.isspmatrix(self)].of(given.tocsr(), given.dtype)
+            own[index] = value  # which may raise
+            self.__dict__.clear()
+            self.assembled = own
+        elif own is None:
+            super().__setitem__(index, value)  # type: ignore[misc]
+        else:
+            own[index] = value
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__.get("assembled")
+        if own is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(own, name)
+
+
+def _has_tensors(x: Any) -> bool:
+    own = as_sparse(x)
+    return holds_tensors(x) if own is None else not own.is_plain
+
+
+@_assigning
+class lil_array(_Assigned, sp.lil_array):
+    """SciPy's array in the format of lists by rows, to whose elements tensors can be assigned.
+
+    Then it is used as the CSR array that it makes.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.sparse import lil_array
+    >>> def total(k):
+    ...     A = lil_array((2, 2))
+    ...     A[0, 0] = k
+    ...     A[0, 0] += k
+    ...     A[1, :] = np.array([1.0, 2.0]) * k
+    ...     return np.sum(A.tocsr() @ np.ones(2))
+    >>> wg.grad(total)(3.0)
+    np.float64(5.0)
+    """
+
+    scipy_format = "lil"
+
+
+@_assigning
+class dok_array(_Assigned, sp.dok_array):
+    """SciPy's array in the format of a dict by coordinates; as `lil_array`."""
+
+    scipy_format = "dok"
+
+
+@_assigning
+class lil_matrix(_Assigned, sp.lil_matrix):
+    """As `lil_array`, a matrix."""
+
+    scipy_format = "lil"
+
+
+@_assigning
+class dok_matrix(_Assigned, sp.dok_matrix):
+    """As `dok_array`, a matrix."""
+
+    scipy_format = "dok"
+
+
+ASSIGNED = (lil_array, dok_array, lil_matrix, dok_matrix)
