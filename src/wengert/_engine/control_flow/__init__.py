@@ -10,6 +10,7 @@ vectorized_loops.py    loops with independent steps, as operations on whole arra
                        products_of_slices.py products of slices whose length differs
 products_before_loops.py  products for all steps of a loop, before it
 sized.py               a body with computed lengths; slice_groups.py finds what becomes one
+quadrature.py          an integral by QUADPACK
 eager_loops.py         checks of loop arguments; iterations that run in Python
 closure_conversion.py  a function as a subgraph, with captured values as operands
 operations.py          the operations scan, while, cond, switch; verify.py checks their nodes

@@ -10,7 +10,7 @@ cubature             cubature
 integral_rule        an integral by SciPy, and its derivatives
 moving_jumps         jumps of integrands whose positions depend on parameters
 integral_operation   SciPy's routines as one operation
-first_rule           the first step of quad as operations
+native_integral      quad as native code
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced
 solve_ivp            solve_ivp; ivp the methods, their loop and its events

@@ -1,8 +1,8 @@
 """An integral by a routine of SciPy as one operation, whose parameter is the integrand.
 
-In a compiled function it is a host callback, which calls SciPy with machine code where SciPy takes
-it, and with a compiled function elsewhere.  The first step of `quad` is native code, which is often
-enough (first_rule.py).
+In a compiled function `quad` without a weight is native code (native_integral.py).  Others are host
+callbacks, which call SciPy with machine code where SciPy takes it, and with a compiled function
+elsewhere.
 
     Integrated      what a routine returns
     Routine         the interface of a routine with its options
@@ -11,7 +11,7 @@ enough (first_rule.py).
     VectorRoutine   scipy.integrate.quad_vec
     integrate       the integral for plain operands
     scipy_integral  the operation; it has no derivative (integral_rule.py)
-    adaptive_integral  the same, always by SciPy
+    reported_integral  the results of native code that did not reach the tolerance
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 
-from wengert._engine.control_flow import cond
 from wengert._engine.core.handle import wrap
-from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
@@ -37,13 +35,15 @@ from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import NotDifferentiableError, at, user_line
 
 from .compiled_integrand import Integrand, InterpretedIntegrand, compiled, with_sizes
-from .first_rule import is_short, kronrod_sums
+from .native_integral import native_integral
 
 _NUMBER = Spec((), np.dtype(float))
 _MAX_SEPARATE = 16  # elements of a vector that are integrated one after another
 _LIMIT_OF_VECTORS = 10000
-_LEAST_TOLERANCE = 50.0 * float(np.finfo(float).eps)  # of QUADPACK, without an absolute one
 _INTERVALS_OF_SCALE = 20  # for the integral of the absolute value
+# SciPy's warnings by QUADPACK's status and the largest number of subintervals, once they are known.
+_MESSAGES: dict[tuple[int, int], str] = {}
+_STATUSES = range(1, 6)
 
 # The derivative of a weight with respect to its parameter k: a weight, and the factor of x.
 _WEIGHT_DERIVATIVES = {
@@ -64,6 +64,7 @@ class Integrated(NamedTuple):
     status : SciPy's status; 0 if the tolerance is reached.
     neval : the number of evaluations.
     more : what SciPy returns after value and error with `full_output`.
+    messages : its warning for each element of the result, or None.
     """
 
     value: Any
@@ -71,6 +72,7 @@ class Integrated(NamedTuple):
     status: int
     neval: int
     more: tuple[Any, ...] = ()
+    messages: tuple[str | None, ...] = ()
 
 
 class Routine:
@@ -107,7 +109,7 @@ class QuadRoutine(Routine):
     """`scipy.integrate.quad` with its options.
 
     what : the name in warnings.
-    is_infinite : whether a limit is known to be infinite, so that SciPy begins in another way.
+    is_infinite : whether a limit is known to be infinite, so that another rule is used.
     """
 
     what: str
@@ -132,7 +134,13 @@ class QuadRoutine(Routine):
             max([p.error for p in parts], default=0.0),
             max([p.status for p in parts], default=0),
             sum([p.neval for p in parts]),
+            messages=tuple([p.messages[0] for p in parts]),
         )
+
+    def warn(self, message: str) -> None:
+        """Show a warning of SciPy."""
+        text = f"{self.what}: {message}"
+        warnings.warn(text, scipy.integrate.IntegrationWarning, stacklevel=3)
 
     def _number(
         self, integrand: Integrand, consts: Sequence[Any], ends: Sequence[Any], element: int | None
@@ -148,11 +156,11 @@ class QuadRoutine(Routine):
             # Machine code cannot raise: if the function does, it does so now.
             found = self._by_scipy(integrand.number(consts, element, python=True), ends)
         value, error, info, *messages = found
-        if messages:
-            warnings.warn(
-                f"{self.what}: {messages[0]}", scipy.integrate.IntegrationWarning, stacklevel=2
-            )
-        return Integrated(value, error, int(bool(messages)), info["neval"], (info, *messages))
+        message = messages[0] if messages else None
+        if message is not None:
+            self.warn(message)
+        status, more = int(message is not None), (info, *messages)
+        return Integrated(value, error, status, info["neval"], more, (message,))
 
     def _by_scipy(self, f: Any, ends: Sequence[Any]) -> Any:
         numbers = [float(x) for x in ends[2:]]
@@ -183,12 +191,6 @@ class QuadRoutine(Routine):
         """`quad_vec` with the same tolerances."""
         options = (("limit", max(self.limit, _LIMIT_OF_VECTORS)), ("points", self.points))
         return VectorRoutine(self.what, self.epsabs, self.epsrel, (*options, ("norm", "max")))
-
-    def begins_with_kronrod(self) -> bool:
-        """Whether it is `qags` with valid options, which begins with 21 points."""
-        is_plain = self.points is None and self.weight is None and self.limit > 1
-        is_plain = is_plain and not self.is_infinite
-        return is_plain and (self.epsabs > 0.0 or self.epsrel >= _LEAST_TOLERANCE)
 
     def for_parameter(self, k: int) -> tuple[QuadRoutine, float]:
         """The derivative with respect to a parameter of the weight: another weight, and the factor.
@@ -274,19 +276,19 @@ def integrate(
     spec = body.outputs[0].spec
     shape = tuple(map(int, spec.shape)) if not body.size_names else _shape(body, consts)
     found = routine(integrand, consts, ends, shape)
-    value, error, status, neval, more = found
-    value, error = np.asarray(value, spec.dtype)[()], np.asarray(error, float)[()]
-    return Integrated(value, error, status, neval, more)
+    value, error = np.asarray(found.value, spec.dtype)[()], np.asarray(found.error, float)[()]
+    return found._replace(value=value, error=error)
 
 
 def _shape(body: Body, consts: Sequence[Any]) -> tuple[int, ...]:
     return tuple(with_sizes(body, consts).outputs[0].spec.shape)
 
 
-def _of_line(c: Any, a: Any, b: Any, **params: Any) -> Any:
-    """The integral of ``c * x``, with QUADPACK's estimate (the oracle of the operation)."""
-    value = c * (b * b - a * a) / 2
-    return value, 50 * np.finfo(float).eps * np.abs(value), np.int64(0), np.int64(21)
+def _of_line(c: Any, a: Any, b: Any, *wvar: Any, routine: QuadRoutine, **params: Any) -> Any:
+    """The integral of ``c * x``, by SciPy (the oracle of the operation)."""
+    weight = {"weight": routine.weight, "wvar": wvar} if wvar else {}
+    found = scipy.integrate.quad(lambda x: c * x, a, b, full_output=1, **weight)
+    return found[0], found[1], np.int64(0), np.int64(found[2]["neval"])
 
 
 @opaque(name="scipy_integral", trusted=True, oracle=_of_line)
@@ -296,37 +298,45 @@ def scipy_integral(*operands: Any, integrand: Body, captured: int, routine: Rout
     return found.value, found.error, np.int64(found.status), np.int64(found.neval)
 
 
-@opaque(name="scipy_integral.adaptive", trusted=True, oracle=_of_line)
-def adaptive_integral(*operands: Any, integrand: Body, captured: int, routine: Routine) -> Any:
-    """`scipy_integral` by SciPy, also if few evaluations suffice."""
-    return scipy_integral.run(*operands, integrand=integrand, captured=captured, routine=routine)
+@opaque(
+    name="scipy_integral.reported",
+    trusted=True,
+    oracle=lambda *operands, **params: _of_line(*operands[4:], **params),
+)
+def reported_integral(*operands: Any, integrand: Body, captured: int, routine: QuadRoutine) -> Any:
+    """The results of native code (value, error, statuses, evaluations), with a warning of SciPy.
+
+    SciPy repeats the integral if it has not given its message for this status before, if it has to
+    treat the limits, and if the integral is not finite, for which the integrand may raise.
+    """
+    (value, error, statuses, count), rest = operands[:4], operands[4:]
+    keys = [(int(s), routine.limit) for s in np.ravel(statuses)]
+    if np.all(np.isfinite(value + error)) and all(k in _MESSAGES or k[0] == 0 for k in keys):
+        for key in keys:
+            if key[0] != 0:
+                routine.warn(_MESSAGES[key])
+        return value, error, np.int64(1), count
+    found = integrate(integrand, captured, routine, rest, compile=True)
+    for key, message in zip(keys, found.messages, strict=True):
+        if key[0] in _STATUSES and message is not None:
+            _MESSAGES[key] = message
+    return found.value, found.error, np.int64(found.status), np.int64(found.neval)
 
 
-scipy_integral.host_callback = adaptive_integral.host_callback = BY_SCIPY
+scipy_integral.host_callback = reported_integral.host_callback = BY_SCIPY
 
 
 @scipy_integral.compose
 def _(*operands: Any, integrand: Body, captured: int, routine: Routine) -> Any:
-    if not (isinstance(routine, QuadRoutine) and routine.begins_with_kronrod()):
-        return NotImplemented
-    if not is_short(integrand):
+    if not isinstance(routine, QuadRoutine):
         return NotImplemented
     params = {"integrand": integrand, "captured": captured, "routine": routine}
-    a, b = operands[captured : captured + 2]
-    value, error, ends = kronrod_sums(
-        integrand, operands[:captured], a, b, routine.epsabs, routine.epsrel
+    return native_integral(
+        integrand, captured, routine, operands, lambda *xs: tuple(reported_integral(*xs, **params))
     )
-    shape = integrand.outputs[0].spec.shape
-    count = 21 * (shape[0] if shape else 1)
-    largest = lookup("max")(error, axis=None) if shape else error
-
-    def short(*_: Any) -> Any:
-        return value, largest, np.int64(0), np.int64(count)
-
-    return cond(ends, short, lambda *xs: tuple(adaptive_integral(*xs, **params)), *operands)
 
 
-@adaptive_integral.spec
+@reported_integral.spec
 @scipy_integral.spec
 def _(*operands: Spec, integrand: Body, captured: int, routine: Routine) -> Any:
     result = integrand.outputs[0].spec
@@ -335,15 +345,26 @@ def _(*operands: Spec, integrand: Body, captured: int, routine: Routine) -> Any:
     return Spec(result.shape, result.dtype), error, count, count
 
 
-@adaptive_integral.examples
-@scipy_integral.examples
-def _(rng: np.random.Generator) -> Any:
+def _example() -> dict[str, Any]:
     with tracing_body():
         c, x = placeholder(_NUMBER), placeholder(_NUMBER)
         value = wrap(c) * wrap(x)
-    body = Body(value.node, inputs=[c, x], name="c * x")
-    routine = QuadRoutine("quad", 1.49e-8, 1.49e-8, 50)
-    params: dict[str, Any] = {"integrand": body, "captured": 1}
-    for by_scipy in (False, True):
-        params["routine"] = replace(routine, is_infinite=by_scipy)
-        yield (np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0)), dict(params)
+    return {
+        "integrand": Body(value.node, inputs=[c, x], name="c * x"),
+        "captured": 1,
+        "routine": QuadRoutine("quad", 1.49e-8, 1.49e-8, 50),
+    }
+
+
+@scipy_integral.examples
+def _(rng: np.random.Generator) -> Any:
+    params = _example()
+    for weight, wvar in ((None, ()), ("alg", (np.float64(0.0), np.float64(0.5)))):
+        operands = np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0), *wvar
+        yield operands, {**params, "routine": replace(params["routine"], weight=weight)}
+
+
+@reported_integral.examples
+def _(rng: np.random.Generator) -> Any:
+    native = np.float64(0.0), np.float64(0.0), np.int64(99), np.int64(0)
+    yield (*native, np.float64(rng.uniform(1.0, 9.0)), np.float64(0.0), np.float64(3.0)), _example()

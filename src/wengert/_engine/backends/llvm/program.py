@@ -44,7 +44,7 @@ from .tuning import thresholds
 
 if TYPE_CHECKING:
     from .codegen import batch_loops
-    from .loops import branches, checkpointed_reverse, control_flow, loop_body
+    from .loops import branches, checkpointed_reverse, control_flow, loop_body, quadrature
     from .loops.loop_body import LoopBody
     from .schedule.batch_loops import BatchLoop
 else:  # not needed for most programs
@@ -55,6 +55,7 @@ else:  # not needed for most programs
     )
     control_flow = LazyModule("wengert._engine.backends.llvm.loops.control_flow")
     loop_body = LazyModule("wengert._engine.backends.llvm.loops.loop_body")
+    quadrature = LazyModule("wengert._engine.backends.llvm.loops.quadrature")
 
 # The code generators of loops and conditionals: `make(program, step)`.
 _NESTED: dict[str, Callable[[], Any]] = {
@@ -65,6 +66,7 @@ _NESTED: dict[str, Callable[[], Any]] = {
     "cond": lambda: branches.BranchCodegen,
     "switch": lambda: branches.BranchCodegen,
     "sized": lambda: branches.SizedCodegen,
+    "quadrature": lambda: quadrature.QuadratureCodegen,
 }
 
 
@@ -158,7 +160,7 @@ class Program(FunctionCodegen):
         self._nest_names: dict[str, str] = {}
         self._once: set[str] = set()  # nests that a run goes through once
         self._bodies: dict[
-            tuple[Body, tuple[tuple[int, int], ...], InputFacts | None], LoopBody
+            tuple[Body, tuple[tuple[int, int], ...], InputFacts | None, bool], LoopBody
         ] = {}
         self._count = 0  # of bodies, including those being emitted
         self._callback_slot = -1
@@ -366,14 +368,19 @@ class Program(FunctionCodegen):
         return name
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
+        self,
+        body: Body,
+        updates: Sequence[tuple[int, int]] = (),
+        facts: InputFacts | None = None,
+        is_unrolled: bool = True,
     ) -> LoopBody:
         """The function of a body, emitted at its first use."""
-        key = body, tuple(updates), facts
+        key = body, tuple(updates), facts, is_unrolled
         found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = loop_body.LoopBody(self, body, f"body{self._count}", updates, facts)
+            name = f"body{self._count}"
+            found = loop_body.LoopBody(self, body, name, updates, facts, is_unrolled)
             self._bodies[key] = found
         return found
 

@@ -53,6 +53,7 @@ from .tuning import thresholds
 
 if TYPE_CHECKING:
     from . import program as programs
+    from .kernels import quadpack
     from .kernels.gemm import blocked_gemm, streamed_gemm
     from .program import Program
     from .runtime import blas_threads, library_symbols, runtime_library
@@ -65,6 +66,7 @@ else:  # not needed for a cached program
     blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
     blocked_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.blocked_gemm")
     streamed_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.streamed_gemm")
+    quadpack = LazyModule("wengert._engine.backends.llvm.kernels.quadpack")
 
 _KEY = 32  # bytes
 _CALLED_BACK = b"host callbacks"  # a record: the program is cached by the simplified graph
@@ -334,6 +336,8 @@ def addresses_of(names: list[str]) -> dict[str, int]:
             found[name] = blocked_gemm.address_of(name)
         elif name.startswith("wengert_stream_"):
             found[name] = streamed_gemm.address_of(name)
+        elif name == "wengert_quadpack":
+            found[name] = quadpack.address_of(name)
         elif name.startswith("wengert_"):
             found[name] = runtime_library.symbols()[name]
         elif name in LISTENED:

@@ -51,7 +51,11 @@ class ProgramContext(Protocol):
         """
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
+        self,
+        body: Body,
+        updates: Sequence[tuple[int, int]] = (),
+        facts: InputFacts | None = None,
+        is_unrolled: bool = True,
     ) -> Any:
         """The function of a loop body or branch, emitted at its first use."""
 

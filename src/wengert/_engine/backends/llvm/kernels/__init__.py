@@ -21,6 +21,7 @@ transpose         transposed copies of matrices
 conv/             convolution, pooling and recursive filters
 gemm/             matrix products: einsum lowering, BLAS calls, register-blocked loops
 linalg/           linear algebra: LAPACK calls, and loops for small matrices
+quadpack/         integrals: adaptive bisection with extrapolation
 random/           Philox bits, distributions, keys
 sort/             sorting and searching
 

@@ -1,7 +1,8 @@
-"""Native loops and conditionals: scan, while and cond.
+"""Native loops, conditionals and integrals: scan, while, cond, quadrature.
 
 control_flow          loops
 branches              branches, and bodies with computed lengths
+quadrature            integrals, whose integrand is called by address
 loop_body             the body of a loop as a function
 carried_elements      elements that the step before has stored
 in_place              which results of a body may be written over its inputs

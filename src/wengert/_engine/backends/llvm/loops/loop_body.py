@@ -50,6 +50,8 @@ class LoopBody(FunctionCodegen):
         Inputs, and the results that may be written over them if the body permits it.
     facts : InputFacts, optional
         What is known of its inputs.
+    is_unrolled : bool
+        Whether loops of a few elements are straight-line code; not if most have many points.
 
     Attributes
     ----------
@@ -72,7 +74,9 @@ class LoopBody(FunctionCodegen):
         name: str,
         updates: Sequence[tuple[int, int]],
         facts: InputFacts | None = None,
+        is_unrolled: bool = True,
     ) -> None:
+        self._is_unrolled = is_unrolled
         super().__init__(context, body_schedule(body, updates), Integers.of_body(body, facts))
         self.name = name
         self.largest_sizes = largest_sizes(body)
@@ -190,7 +194,8 @@ class LoopBody(FunctionCodegen):
         """
         straight = {stage for stage in self.plan.stages if self._is_straight(stage)}
         sizes = {s: unrolled_size(s) for s in straight if isinstance(s, FusedLoops)}
-        if sum(work for _, work in sizes.values()) > thresholds.unrolled_body_work:
+        work = sum(work for _, work in sizes.values())
+        if not self._is_unrolled or work > thresholds.unrolled_body_work:
             most = thresholds.unrolled_body_elements
             straight -= {s for s, (elements, _) in sizes.items() if elements > most}
         return straight

@@ -17,10 +17,10 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node, constant
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.constraints import requirements_of
 from wengert._engine.core.symbolic.dim import Dim
-from wengert.errors import DtypeError, TracedBranchError
+from wengert.errors import DtypeError, TracedBranchError, user_line
 
 if TYPE_CHECKING:
     from wengert._engine.control_flow import closure_conversion
@@ -60,10 +60,20 @@ def composed(node: Node) -> BaseGraph | None:
         return None
     if not _conditions([node]) >= _conditions(inside.body.nodes):
         return None
+    _place(inside.body.nodes, user_line(), node.where)
     body = _with_constants(inside.body, inside.captured)
     wanted = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     found = [(n.spec.shape, n.spec.dtype) for n in body.outputs]
     return body if found == [(s.shape, s.dtype) for s in wanted] else None
+
+
+def _place(nodes: Iterable[Node], caller: str, where: str | None) -> None:
+    """Give nodes the line of the operation, where they have that of the call that compiles."""
+    for node in nodes:
+        if node.where == caller:
+            node.note(where=where)
+        for body in bodies_of(node):
+            _place(body.nodes, caller, where)
 
 
 def _conditions(nodes: Iterable[Node]) -> set[tuple[Dim, bool]]:

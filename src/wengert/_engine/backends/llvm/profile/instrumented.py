@@ -64,11 +64,12 @@ class InstrumentedBody(LoopBody):
         name: str,
         updates: Sequence[tuple[int, int]],
         facts: InputFacts | None = None,
+        is_unrolled: bool = True,
     ) -> None:
         self.timed_steps: list[TimedStep] = []
         self.times = context.clock.cell()
         self.label = body.name
-        super().__init__(context, body, name, updates, facts)
+        super().__init__(context, body, name, updates, facts, is_unrolled)
 
     @property
     def choices(self) -> Mapping[Expr, BranchBlocks]:
@@ -167,14 +168,19 @@ class InstrumentedProgram(Program):
         return made
 
     def body(
-        self, body: Body, updates: Sequence[tuple[int, int]] = (), facts: InputFacts | None = None
+        self,
+        body: Body,
+        updates: Sequence[tuple[int, int]] = (),
+        facts: InputFacts | None = None,
+        is_unrolled: bool = True,
     ) -> LoopBody:
         """The function of a body; not shared if it has timers."""
         if not self._inside:
-            return super().body(body, updates, facts)
+            return super().body(body, updates, facts, is_unrolled)
         self._count += 1
-        made = InstrumentedBody(self, body, f"body{self._count}", updates, facts)
-        self._bodies[body, tuple(updates), facts] = made
+        name = f"body{self._count}"
+        made = InstrumentedBody(self, body, name, updates, facts, is_unrolled)
+        self._bodies[body, tuple(updates), facts, is_unrolled] = made
         self._met[-1].append(made)
         return made
 

@@ -1,0 +1,238 @@
+"""The Kronrod rules of QUADPACK: 21 points of an interval, 15 of a transformed half line.
+
+    IntegralState        what all functions of an integral read
+    emit_points  @points: the integrand at the nodes of an interval
+    emit_sums    @sums: integral, estimate of the error, and two sizes, from these values
+    emit_rule    @rule: both
+
+An integral from c to infinity is that of f(c + (1 - t) / t) / t^2 from 0 to 1, and one over the
+whole line that of f(x) + f(-x) from 0 (R. Piessens et al., QUADPACK, 1983).  Sums have the order of
+the published routines, so that results are theirs to the last bit where the integrand's are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...ir.ir_builder import ModuleBuilder, Name
+from ...ir.llvm_types import F64, literal
+from .scalar_code import INT, PTR, REAL, Arguments, ArrayCode, ScalarCode, Value
+
+EPSILON, SMALLEST_NORMAL = 2.0**-52, 2.0**-1022
+# Nodes on [0, 1] without the middle, their weights and that of the middle, and Gauss weights of
+# every other node, from the end inward; the last one of 15 is that of the middle.
+_NODES_21 = (
+    *(0.995657163025808080735527280689003, 0.973906528517171720077964012084452),
+    *(0.930157491355708226001207180059508, 0.865063366688984510732096688423493),
+    *(0.780817726586416897063717578345042, 0.679409568299024406234327365114874),
+    *(0.562757134668604683339000099272694, 0.433395394129247190799265943165784),
+    *(0.294392862701460198131126603103866, 0.148874338981631210884826001129720),
+)
+_KRONROD_21 = (
+    *(0.011694638867371874278064396062192, 0.032558162307964727478818972459390),
+    *(0.054755896574351996031381300244580, 0.075039674810919952767043140916190),
+    *(0.093125454583697605535065465083366, 0.109387158802297641899210590325805),
+    *(0.123491976262065851077958109585166, 0.134709217311473325928054001771707),
+    *(0.142775938577060080797094273138717, 0.147739104901338491374841515972068),
+    0.149445554002916905664936468389821,
+)
+_GAUSS_10 = (
+    *(0.066671344308688137593568809893332, 0.149451349150580593145863396957698),
+    *(0.219086362515982043995534934228163, 0.269266719309996355091226921569469),
+    0.295524224714752870173815619188769,
+)
+_NODES_15 = (
+    *(0.991455371120812639206854697526329, 0.949107912342758524526189684047851),
+    *(0.864864423359769072789712788640926, 0.741531185599394439863864773280788),
+    *(0.586087235467691130294144691691137, 0.405845151377397166906606412076961),
+    0.207784955007898467600689403773245,
+)
+_KRONROD_15 = (
+    *(0.022935322010529224963732008058970, 0.063092092629978553290700663189204),
+    *(0.104790010322250183839876322541518, 0.140653259715525918745189590510238),
+    *(0.169004726639267902826583426598550, 0.190350578064785409913256402421014),
+    *(0.204432940075298892414161999234649, 0.209482141084727828012999174891714),
+)
+_GAUSS_7 = (
+    *(0.129484966168869693270611432679082, 0.279705391489276667901467771423780),
+    *(0.381830050505118944950369775488975, 0.417959183673469387755102040816327),
+)
+FINITE, HALF, WHOLE = 0, 1, 2  # intervals
+
+
+class KronrodRule(NamedTuple):
+    """A rule: half of its nodes, and the weights.
+
+    kronrod : of these nodes and of the middle.
+    gauss : of every other node, from the second; of the middle too, if it is one of them.
+    """
+
+    name: str
+    nodes: tuple[float, ...]
+    kronrod: tuple[float, ...]
+    gauss: tuple[float, ...]
+
+    @property
+    def points(self) -> int:
+        """The number of its nodes."""
+        return 2 * len(self.nodes) + 1
+
+    def all_nodes(self) -> list[float]:
+        """The nodes on [-1, 1], from left to right."""
+        return [*[-x for x in self.nodes], 0.0, *self.nodes[::-1]]
+
+
+RULE_21 = KronrodRule("nodes21", _NODES_21, _KRONROD_21, _GAUSS_10)
+RULE_15 = KronrodRule("nodes15", _NODES_15, _KRONROD_15, _GAUSS_7)
+MOST_NODES = 24  # of a call: 21, in whole vectors
+
+
+class IntegralState:
+    """What all functions of an integral read, in memory.
+
+    function, context : the address of ``i64 f(context, x, values)``, and its first argument.
+    points : where the nodes are stored.
+    nodes : how many are stored for each call, not less than those of the rule.
+    width, element : the number of elements of each value, and which one is integrated.
+    interval : FINITE, HALF or WHOLE.
+    end, sign : of the half line.
+    """
+
+    FIELDS = (
+        *(("function", PTR), ("context", PTR), ("points", PTR), ("nodes", INT), ("width", INT)),
+        *(("element", INT), ("interval", INT), ("end", REAL), ("sign", REAL)),
+    )
+
+    def __init__(self, code: ScalarCode, address: Name) -> None:
+        self.code, self.base = code, address
+
+    def _place(self, name: str) -> tuple[Name, str]:
+        number = [n for n, _ in self.FIELDS].index(name)
+        text = f"getelementptr i64, ptr {self.base}, i64 {number}"
+        return self.code.function.body.value(text), self.FIELDS[number][1]
+
+    def get(self, name: str) -> Value:
+        """A field."""
+        place, kind = self._place(name)
+        return Value(self.code, kind, self.code.function.body.value(f"load {kind}, ptr {place}"))
+
+    def set(self, name: str, value: Value | float | Name) -> None:
+        """Set a field."""
+        place, kind = self._place(name)
+        text = value if isinstance(value, str) else self.code.operand(value, kind)
+        self.code.function.body.write(f"store {kind} {text}, ptr {place}")
+
+
+def _table(code: ScalarCode, rule: KronrodRule) -> ArrayCode:
+    values = rule.all_nodes()
+    listed = ", ".join(f"double {literal(v, F64)}" for v in values)
+    base = code.module.constant(rule.name, f"[{len(values)} x double]", f"[{listed}]")
+    return ArrayCode(code, REAL, base, 0)
+
+
+def emit_points(module: ModuleBuilder) -> None:
+    """i64 points(state, a, b, to): the integrand at the nodes of an interval."""
+    code = ScalarCode(module, "points", "ptr state, double a, double b, ptr to")
+    state, a, b = IntegralState(code, "%state"), code.argument("a"), code.argument("b")
+    center, half = 0.5 * (a + b), 0.5 * (b - a)
+    points = ArrayCode(code, REAL, state.get("points").name, 0)
+    interval, count = state.get("interval"), code.cell(INT, RULE_21.points)
+    with code.when(interval.equals(FINITE)):
+        nodes = _table(code, RULE_21)
+        with code.count(0, RULE_21.points) as k:
+            points[k] = center + half * nodes[k]
+    with code.when(interval.differs(FINITE)):
+        count.set(RULE_15.points)
+        nodes, end, sign = _table(code, RULE_15), state.get("end"), state.get("sign")
+        with code.count(0, RULE_15.points) as k:
+            t = center + half * nodes[k]
+            points[k] = end + sign * (1.0 - t) / t
+    last = points[count - 1]
+    with code.count(count, state.get("nodes")) as k:
+        points[k] = last
+    _call(code, state, points, "%to")
+    with code.when(interval.equals(WHOLE)):
+        nodes_of_call = state.get("nodes")
+        with code.count(0, nodes_of_call) as k:
+            points[k] = 0.0 - points[k]
+        to = ArrayCode(code, REAL, "%to", 0).address(nodes_of_call * state.get("width"))
+        _call(code, state, points, to)
+    code.close()
+
+
+def _call(code: ScalarCode, state: IntegralState, points: ArrayCode, to: Name) -> None:
+    given: Arguments = [(PTR, state.get("context")), (PTR, points.base), (PTR, to)]
+    code.call_or_leave(state.get("function").name, given)
+
+
+def emit_sums(module: ModuleBuilder) -> None:
+    """void sums(state, a, b, values, out): the sums of an element of the values."""
+    code = ScalarCode(module, "sums", "ptr state, double a, double b, ptr values, ptr out")
+    state, a, b = IntegralState(code, "%state"), code.argument("a"), code.argument("b")
+    center, half = 0.5 * (a + b), 0.5 * (b - a)
+    given, own = ArrayCode(code, REAL, "%values", 0), code.array(REAL, RULE_21.points)
+    out = ArrayCode(code, REAL, "%out", 0)
+    width, element, interval = state.get("width"), state.get("element"), state.get("interval")
+    with code.when(interval.equals(FINITE)):
+        with code.count(0, RULE_21.points) as k:
+            own[k] = given[k * width + element]
+        _sums(code, RULE_21, own, half, out)
+        code.leave()
+    with code.when(interval.equals(WHOLE)):
+        second = state.get("nodes") * width + element
+        with code.count(0, RULE_15.points) as k:
+            own[k] = given[k * width + element] + given[k * width + second]
+    with code.when(interval.equals(HALF)), code.count(0, RULE_15.points) as k:
+        own[k] = given[k * width + element]
+    nodes = _table(code, RULE_15)
+    with code.count(0, RULE_15.points) as k:
+        t = center + half * nodes[k]
+        own[k] = own[k] / t / t
+    _sums(code, RULE_15, own, half, out)
+    code.close()
+
+
+def _sums(
+    code: ScalarCode, rule: KronrodRule, values: ArrayCode, half: Value, out: ArrayCode
+) -> None:
+    """Emit the sums of a rule; pairs are added in the order of QUADPACK."""
+    middle_place, pairs = len(rule.nodes), range(len(rule.nodes))
+    middle, weight = values[middle_place], rule.kronrod[-1]
+    kronrod, size = weight * middle, code.abs(weight * middle)
+    of_middle = len(rule.gauss) > middle_place // 2
+    gauss = rule.gauss[-1] * middle if of_middle else None
+    left, right = [values[k] for k in pairs], [values[rule.points - 1 - k] for k in pairs]
+    # The rule of 21 points adds the nodes of Gauss first, that of 15 all in turn.
+    order = [*pairs] if of_middle else [*pairs[1::2], *pairs[::2]]
+    for k in order:
+        both = left[k] + right[k]
+        if k % 2:
+            term = rule.gauss[k // 2] * both
+            gauss = term if gauss is None else gauss + term
+        kronrod = kronrod + rule.kronrod[k] * both
+        size = size + rule.kronrod[k] * (code.abs(left[k]) + code.abs(right[k]))
+    assert gauss is not None
+    mean = 0.5 * kronrod
+    spread = weight * code.abs(middle - mean)
+    for k in pairs:
+        spread = spread + rule.kronrod[k] * (code.abs(left[k] - mean) + code.abs(right[k] - mean))
+    length = code.abs(half)
+    size, spread = size * length, spread * length
+    error = code.cell(REAL, code.abs((kronrod - gauss) * half))
+    with code.when(spread.differs(0.0) & error.differs(0.0)):
+        ratio = 200.0 * error / spread
+        power = ratio * code.sqrt(ratio)
+        error.set(spread * code.where(power < 1.0, power, 1.0))
+    with code.when(size > SMALLEST_NORMAL / (50.0 * EPSILON)):
+        error.set(code.larger(50.0 * EPSILON * size, error))
+    for k, value in enumerate((kronrod * half, error, size, spread)):
+        out[k] = value
+
+
+def emit_rule(module: ModuleBuilder) -> None:
+    """i64 rule(state, a, b, values, out): evaluate the integrand in an interval, and sum."""
+    code = ScalarCode(module, "rule", "ptr state, double a, double b, ptr values, ptr out")
+    interval = [(PTR, "%state"), (REAL, "%a"), (REAL, "%b"), (PTR, "%values")]
+    code.call_or_leave("@points", interval)
+    code.call("@sums", [*interval, (PTR, "%out")])
+    code.close()
