@@ -68,7 +68,7 @@ def model(
         "expand_func": None,
         "_n_dim": size,
         "_shapes": dict(shapes),
-        "_coords": dict(coords),
+        "_coords": {name: _labels(values) for name, values in coords.items()},
     }
     kind = library("nutpie.compile_pymc").CompiledPyMCModel
     fields = {f.name: f for f in dataclasses.fields(kind)}
@@ -81,3 +81,9 @@ def model(
             f"version 0.16{at(user_line())}."
         )
     return kind(**{name: known[name] for name in fields if name in known})
+
+
+def _labels(values: Any) -> Any:
+    """The labels of a dimension as nutpie takes them: an array, or a list of text."""
+    array = np.asarray(values)
+    return array.tolist() if array.dtype.kind in "OUS" else array
