@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ VALUES = np.array([0.1, 0.2]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), 1
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     folder = tmp_path_factory.mktemp("casadi")
-    exported = wg.jit(f).export(folder / "f.c", SPECS, casadi=True)
+    exported = wg.jit(f).export(folder / "f.c", SPECS, casadi=2)
     flags = "-std=c99 -Wall -Wextra -Werror -O1 -fPIC -shared".split()
     command = ["gcc", *flags, str(exported.path), "-o", str(folder / "f.so"), "-lm"]
     subprocess.run(command, check=True)
@@ -52,8 +53,12 @@ class Function:
         )
         assert names(COUNT(count)) is None
         assert not shapes(COUNT(-1))
-        assert all(shapes(COUNT(k))[2] == 1 for k in range(count))
-        return {names(COUNT(k)).decode(): tuple(shapes(COUNT(k))[:2]) for k in range(count)}
+        listed = {names(COUNT(k)).decode(): tuple(shapes(COUNT(k))[:2]) for k in range(count)}
+        for k, (name, shape) in enumerate(listed.items()):
+            if shapes(COUNT(k))[2] != 1:  # no elements are stored: each column begins at 0
+                assert way == "out" and "_out_" in name
+                assert shapes(COUNT(k))[2 : shape[1] + 3] == [0] * (shape[1] + 1)
+        return listed
 
     def __call__(self, *values, without=()):
         counts = [COUNT() for _ in range(4)]
@@ -101,6 +106,45 @@ def test_jacobians(path):
         np.testing.assert_allclose(got, matrix, rtol=1e-12, atol=1e-15)
 
 
+def test_second_derivatives(path):
+    """Rows are the elements of a Jacobian by columns; results of f have no effect."""
+    called = Function(path, "jac_jac_f_casadi")
+    assert len(called.shapes("in")) == 11 and len(called.shapes("out")) == 30
+    found = dict(zip(called.shapes("out"), called(*VALUES, *[None] * 8), strict=True))
+    wanted = wg.jacobian(wg.jacobian(f, (0, 1, 2)), (0, 1, 2))(*VALUES)
+    kinds = [np.ndim(v) for v in f(*VALUES)], [np.ndim(v) for v in VALUES]
+    for o in range(2):
+        for i, first in enumerate("xak"):
+            for k, second in enumerate("xak"):
+                name = (
+                    f"jac_jac_{list(Function(path, 'f_casadi').shapes('out'))[o]}_{first}_{second}"
+                )
+                ends = np.cumsum([0, kinds[0][o], kinds[1][i], kinds[1][k]])
+                parts = [range(a, b) for a, b in pairwise(ends)]
+                axes = [*parts[1][::-1], *parts[0][::-1], *parts[2][::-1]]
+                matrix = np.reshape(np.transpose(wanted[o][i][k], axes), found[name].shape)
+                np.testing.assert_allclose(found[name], matrix, rtol=1e-11, atol=1e-14)
+    assert all(np.all(np.isnan(v)) for n, v in found.items() if "_out_" in n)
+
+
+def test_second_derivatives_in_casadi(path):
+    ca = pytest.importorskip("casadi")
+    external = ca.external("f_casadi", str(path))
+    x, a, k = ca.MX.sym("x", 2), ca.MX.sym("a", 3, 2), ca.MX.sym("k")
+    own = ca.sumsqr(ca.tanh(a @ x) * k) + ca.sum1(ca.vec(ca.sin(a) + ca.sum1(x)))
+    first, second = external(x, a, k)
+    ours = ca.sumsqr(first) + ca.sum1(ca.vec(second))
+    everything = ca.vertcat(x, ca.vec(a), k)
+    hessians = []
+    for value in (ours, own):
+        rows = [ca.vec(ca.gradient(value, v)) for v in (x, a, k)]
+        blocks = [[ca.jacobian(r, v) for v in (x, a, k)] for r in rows]
+        full = ca.vertcat(*[ca.horzcat(*row) for row in blocks])
+        hessians.append(np.array(ca.Function("h", [x, a, k], [full])(*VALUES)))
+    assert hessians[0].shape == (everything.shape[0],) * 2
+    np.testing.assert_allclose(hessians[0], hessians[1], rtol=1e-11, atol=1e-12)
+
+
 def test_external(path):
     ca = pytest.importorskip("casadi")
     external = ca.external("f_casadi", str(path))
@@ -123,3 +167,5 @@ def test_what_casadi_cannot_call(tmp_path):
         wg.jit(np.sin).export(tmp_path / "f.c", wg.spec(2, "float32"), casadi=True)
     with pytest.raises(ArgumentError, match="format='c'"):
         wg.jit(np.sin).export(tmp_path / "f.so", wg.spec(2), casadi=True)
+    with pytest.raises(ArgumentError, match=r"casadi=3.*2 for second derivatives"):
+        wg.jit(np.sin).export(tmp_path / "f.c", wg.spec(2), casadi=3)

@@ -321,6 +321,12 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert "energy, energy_gradient, for native" in capsys.readouterr().out
     library = ctypes.CDLL(str(tmp_path / "energy.so"))
     assert library.energy_work(ctypes.c_int64(3)) == 0
+    given = ["energies.py:energy", "float64[3]", "[]", "--blas", "link", "--out", "energy.c"]
+    for order, last in (([], None), (["--casadi"], "jac"), (["--casadi", "2"], "jac_jac")):
+        assert main(["export", *given, *order]) == 0
+        text = (tmp_path / "energy.c").read_text()
+        assert "jac_jac_energy_casadi" not in text or last == "jac_jac"
+        assert last is None or f"int {last}_energy_casadi(" in text
     assert main(["export", "energies.py:power", "--out", "energy.so"]) == 1
     assert main(["export", "energies.py:energy", "double(3)", "--out", "energy.so"]) == 1
     assert re.search("no function.*is not a spec", capsys.readouterr().err, re.DOTALL)

@@ -92,6 +92,19 @@ def _add_export(commands: Any) -> None:
     export.add_argument("--name", help="the name in C")
     export.add_argument("--argnums", default="0", help="what to differentiate with respect to")
     export.add_argument("--linker", help="the command that links")
+    export.add_argument(
+        "--blas", choices=("include", "link"), default="include", help="routines of BLAS, LAPACK"
+    )
+    export.add_argument(
+        "--casadi",
+        type=int,
+        nargs="?",
+        const=1,
+        default=0,
+        choices=(0, 1, 2),
+        metavar="ORDER",
+        help="functions for casadi.external, with derivatives of order 1 (the default) or 2",
+    )
     export.add_argument("--workspace", type=int, default=0, help="bytes for unknown lengths")
 
 

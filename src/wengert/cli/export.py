@@ -35,6 +35,8 @@ def run(options: Any) -> None:
         argnums=_numbers(options.argnums),
         linker=options.linker,
         workspace=options.workspace,
+        blas=options.blas,
+        casadi=options.casadi,
     )
     print(found)
 

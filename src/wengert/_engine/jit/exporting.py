@@ -133,7 +133,7 @@ class ExportedFiles:
 
 Maker = Callable[[DerivativeRequest], DerivativeToExport]
 DERIVATIVES: dict[str, Maker] = {}
-_FOR_CASADI = ("value", "casadi_jacobian")
+_FOR_CASADI = ("value", "casadi_jacobian", "casadi_second")  # as many as the order and one
 
 
 def derivative(name: str) -> Callable[[Maker], Maker]:
@@ -176,6 +176,17 @@ def _all_jacobians(r: DerivativeRequest) -> DerivativeToExport:
         return tuple(pytree.flatten(blocks(*args))[0])
 
     return DerivativeToExport(function, "jacobian", "all Jacobians, for CasADi")
+
+
+@derivative("casadi_second")
+def _all_second_derivatives(r: DerivativeRequest) -> DerivativeToExport:
+    numbers = tuple(k for k, a in enumerate(r.args) if _specs_of(a))
+    blocks = jacobian(jacobian(r.fun, numbers), numbers)
+
+    def function(*args: Any) -> Any:
+        return tuple(pytree.flatten(blocks(*args))[0])
+
+    return DerivativeToExport(function, "second", "all second derivatives, for CasADi")
 
 
 @derivative("hessian")
@@ -238,7 +249,7 @@ def export(
     linker: str | None = None,
     workspace: int = 0,
     blas: str = "include",
-    casadi: bool = False,
+    casadi: bool | int = False,
     simplify: bool = True,
 ) -> ExportedFiles:
     """Write a function and derivatives of it as a file for other languages, with a C header.
@@ -272,9 +283,9 @@ def export(
     blas : {"include", "link"}
         Whether usual routines of BLAS and LAPACK are included as plain loops, or called in a
         library that the program is linked with.
-    casadi : bool
+    casadi : bool or int
         Whether C has the functions by which CasADi calls the value and its Jacobians too:
-        ``casadi.external("NAME_casadi", "./file.so")``.
+        ``casadi.external("NAME_casadi", "./file.so")``. With 2, second derivatives too.
     simplify : bool
         Whether to simplify the graphs.
 
@@ -294,7 +305,13 @@ def export(
     """
     where = Path(path)
     wanted = (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
-    wanted = tuple(dict.fromkeys((*wanted, *(_FOR_CASADI if casadi else ()))))
+    if casadi not in (0, 1, 2):
+        raise ArgumentError(
+            f"casadi={casadi!r}: it must be True, False, or 2 for second derivatives too"
+            f"{at(user_line())}."
+        )
+    for_casadi = _FOR_CASADI[: int(casadi) + 1] if casadi else ()
+    wanted = tuple(dict.fromkeys((*wanted, *for_casadi)))
     own = name or getattr(fun, "__name__", "") or where.stem
     own = where.stem if own == "<lambda>" else own
     listed = args if isinstance(args, list | tuple) else (args,)
@@ -317,7 +334,7 @@ def export(
         linker=linker,
         workspace=workspace,
         blas=blas,
-        casadi=tuple(wanted.index(w) for w in _FOR_CASADI) if casadi else None,
+        casadi=tuple(wanted.index(w) for w in for_casadi) if casadi else None,
     )
     header = where.with_suffix(".h")
     write(where, [found.code])

@@ -87,7 +87,7 @@ def rendered(
     linker: str | None = None,
     workspace: int = 0,
     blas: str = "include",
-    casadi: tuple[int, int] | None = None,
+    casadi: tuple[int, ...] | None = None,
 ) -> Export:
     """Generate the functions of some graphs.
 
@@ -106,7 +106,7 @@ def rendered(
         Bytes of workspace for arrays whose lengths are computed by the run.
     blas : {"include", "link"}
         Whether routines of BLAS and LAPACK are included, or called in a library.
-    casadi : (int, int), optional
+    casadi : tuple of int, optional
         The places of the value and of the Jacobians in `functions`, if CasADi is to find them.
     """
     if blas not in ("include", "link"):
