@@ -1,6 +1,9 @@
 """What goes to a device and comes back: arguments, results, errors, updates, modified arrays."""
 
+import copy
+import pickle
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -159,3 +162,48 @@ def test_without_cupy_the_message_says_what_to_install(monkeypatch):
 def test_only_numbers_are_put_on_a_device():
     with pytest.raises(wg.errors.ArgumentError, match="not numeric"):
         wg.device_put({"a": "text"})
+
+
+def test_values_that_are_not_finite_are_found():
+    f = wg.jit(lambda x: np.sum(np.log(x)), backend="cuda")
+    with wg.debug(nan=True), pytest.raises(wg.errors.NotFiniteError, match="log"):
+        f(wg.device_put(np.array([1.0, -1.0])))
+    assert np.isnan(wg.device_get(f(wg.device_put(np.array([1.0, -1.0])))))
+
+
+def test_kernels_are_shown_without_a_device():
+    def f(x, w):
+        return np.sum(np.tanh(x @ w), axis=1)
+
+    lowered = wg.jit(f, backend="cuda").lower(wg.spec(("n", 4)), wg.spec((4, 3)))
+    assert lowered.loops.splitlines()[:2] == ["1 kernel", "call matmul"]
+    assert "kernel0 over (n, 3), reduced along (1,): " in lowered.loops
+    assert ".visible .entry kernel0(" in lowered.assembly
+    assert "define void @kernel0(" in lowered.llvm_ir
+    rows = wg.jit(lambda x: wg.fori_loop(0, 40, lambda i, s: s * 0.5 + 1.0, x), backend="cuda")
+    assert "a loop of 50 rows: scan" in rows.lower(np.ones(50)).loops
+
+
+def test_the_backend_is_pickled_and_compiled_functions_are_copied():
+    backend = wg.backends.backend("cuda")
+    assert pickle.loads(pickle.dumps(backend)) is backend
+    assert np.array_equal(wg.device_get(copy.deepcopy(double)(np.ones(2))), [2.0, 2.0])
+
+
+def test_several_threads():
+    failures = []
+
+    def work(seed):
+        try:
+            with emulated_device(seed=seed):
+                for k in range(5):
+                    assert np.array_equal(wg.device_get(double(np.full(3, k))), np.full(3, 2.0 * k))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

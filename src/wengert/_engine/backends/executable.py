@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.copy_graph import check_general
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import owners_of
@@ -114,7 +115,10 @@ class Executable:
         checks = current_checks() if switches.count else None
         if checks is not None:  # wengert.debug(nan=True)
             sizes = self._sizes(fed) if self._symbolic else {}
-            return lambda values: checks.locator.run_checked(self.graph, sizes, values, checks)
+            locator = checks.locator
+            return lambda values: locator.run_checked(
+                self.graph, sizes, list(map(host_values, values)), checks
+            )
         key: Any = None
         if self._symbolic:
             key = tuple([np.shape(value) for value in fed])

@@ -11,6 +11,7 @@ device           what a program needs of a device
 current_device   the device in use
 cupy_device      a graphics card, by CuPy
 ptx              kernels as PTX
+listing          kernels and calls as text, for inspection
 transfers        device_put, device_get
 emulated_device  a device that the processor emulates, for tests
 """

@@ -22,6 +22,7 @@ from wengert._engine.core.spec import Spec
 
 from .current_device import current
 from .device import Device
+from .listing import Listing
 from .program import DeviceProgram, Failed
 
 
@@ -38,7 +39,14 @@ class Cuda(Backend):
         self._programs = weakref.WeakKeyDictionary()
         self._lock = lock()
 
-    def program(self, graph: BaseGraph, device: Device) -> DeviceProgram:
+    def __reduce__(self) -> Any:
+        return backend, (self.name,)
+
+    def program(self, graph: BaseGraph) -> Listing:
+        """The kernels of a graph, for inspection."""
+        return Listing(graph)
+
+    def loaded(self, graph: BaseGraph, device: Device) -> DeviceProgram:
         """The program of a graph on a device."""
         with self._lock:
             known = self._programs.setdefault(graph, {})
@@ -53,7 +61,7 @@ class Cuda(Backend):
 
         def run(values: Sequence[Any]) -> list[Any]:
             device = current()
-            program = self.program(graph, device)
+            program = self.loaded(graph, device)
             given = [_on_device(device, x) for x in values]
             try:
                 found = program.run(given, bound)

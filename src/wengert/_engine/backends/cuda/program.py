@@ -10,9 +10,9 @@ device (library_calls.py). Loops and branches are run by the host, step by step.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,10 @@ class DeviceProgram:
         self.device = device
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
-        self._stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
+        self.stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
         self._loops: dict[Any, tuple[LoopKernel, int]] = {}
         with compiling_for(NVPTX):
             self._plan(graph)
-        self._launches: list[Launch] = device.load(self.kernels)
         self._constants: dict[Expr, Any] = {}
         self._bodies: dict[Body, DeviceProgram] = {}
         self._last_uses = self._found_last_uses()
@@ -86,17 +85,17 @@ class DeviceProgram:
 
     def _write_kernels(self) -> None:
         stored = self.stored = set(self.plan.stored)
-        self.kernels, self._stages, self._loops = [], [], {}
+        self.kernels, self.stages, self._loops = [], [], {}
         for stage in self.plan.stages:
             if isinstance(stage, Expr):
                 self._add_loop(stage)
-                self._stages.append((stage, -1))
+                self.stages.append((stage, -1))
                 continue
             try:
                 kernel = kernel_of(stage, stored, f"kernel{len(self.kernels)}")
             except UnsupportedKernel as error:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
-            self._stages.append((stage, len(self.kernels)))
+            self.stages.append((stage, len(self.kernels)))
             self.kernels.append(kernel)
 
     def _add_loop(self, stage: Expr) -> None:
@@ -113,16 +112,21 @@ class DeviceProgram:
     def loop_of(self, node: Any) -> tuple[LoopKernel, Launch] | None:
         """The kernel of a loop, loaded; None if it is run step by step."""
         found = self._loops.get(node)
-        return None if found is None else (found[0], self._launches[found[1]])
+        return None if found is None else (found[0], self.launches[found[1]])
+
+    def loop_kernel(self, node: Any) -> LoopKernel | None:
+        """The kernel of a loop, if it is one."""
+        found = self._loops.get(node)
+        return None if found is None else found[0]
 
     def _found_last_uses(self) -> list[list[Expr]]:
         """For each stage the arrays that no later one needs."""
         last: dict[Expr, int] = {}
-        for k, (stage, number) in enumerate(self._stages):
+        for k, (stage, number) in enumerate(self.stages):
             for x in self._read(stage, number):
                 last[x] = k
         kept = {owner_of(x) for x in self.plan.outputs}
-        found: list[list[Expr]] = [[] for _ in self._stages]
+        found: list[list[Expr]] = [[] for _ in self.stages]
         for x, k in last.items():
             if x not in kept:
                 found[k].append(x)
@@ -147,12 +151,17 @@ class DeviceProgram:
         """
         return _Run(self, dict(sizes)).results(values)
 
+    @functools.cached_property
+    def launches(self) -> list[Launch]:
+        """The kernels, loaded at the first run."""
+        return self.device.load(self.kernels)
+
     def body_run(self, body: Body, sizes: Mapping[str, int]) -> Callable[[list[Any]], list[Any]]:
         """A function that runs the body of a loop or branch once."""
         found = self._bodies.get(body)
         if found is None:
             found = self._bodies[body] = DeviceProgram(body, self.device)
-        return partial(found.run, sizes=sizes)
+        return functools.partial(found.run, sizes=sizes)
 
     def constant(self, expr: Expr) -> Any:
         """A constant array on the device."""
@@ -175,9 +184,9 @@ class _Run:
     def results(self, values: Sequence[Any]) -> list[Any]:
         program = self.program
         self.arrays.update(zip(program.plan.inputs, values, strict=True))
-        for (stage, number), gone in zip(program._stages, program._last_uses, strict=True):
+        for (stage, number), gone in zip(program.stages, program._last_uses, strict=True):
             if number >= 0:
-                self._launch(stage, program.kernels[number], program._launches[number])
+                self._launch(stage, program.kernels[number], program.launches[number])
             else:
                 self._call(stage)
             for x in gone:
