@@ -112,6 +112,9 @@ def test_page(page, tmp_path, monkeypatch):
     if "import nutpie" in text:
         for library in ("nutpie", "walnutpie", "arviz"):
             pytest.importorskip(library, reason="needs the extra `samplers`")
+    for library in ("pandas", "xarray", "pint"):
+        if f"import {library}" in text:
+            pytest.importorskip(library, reason=f"needs {library}")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in blocks_of(text, name):

@@ -43,6 +43,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
+from wengert._engine.core.labelled_arrays import LABELLED
 from wengert._engine.core.large_arrays import KERNELS
 from wengert._engine.core.late_derivatives import LATE
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
@@ -169,6 +170,7 @@ REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
 CONVERTER.append("wengert._engine.frontend")
 OPERATORS.append("wengert.scipy.sparse")
 LATE_CONTAINERS["scipy.sparse."] = "wengert.scipy.sparse"
+LABELLED.append("wengert._engine.labelled_arrays.calls")
 KERNELS.append("wengert._engine.backends.large_array_kernels")
 PATTERNS.append("wengert.sparse.linear_patterns")
 LATE.append("wengert.sparse.exported_derivatives")

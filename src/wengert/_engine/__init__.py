@@ -8,6 +8,7 @@ graphs             graphs as users hold them
 backends, rewrite  interpreter and LLVM; passes that simplify graphs
 serialization      graphs and arrays in files
 named_arrays       arrays with named axes
+labelled_arrays    objects of pandas, xarray and pint as arguments
 profiling          records and reports of timed runs
 visualization      text, DOT, SVG, HTML
 frontend           user functions converted: buffers, loops and branches of plain Python

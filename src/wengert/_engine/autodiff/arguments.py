@@ -18,7 +18,7 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
-from wengert._engine.core.labelled_arrays import values_of
+from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
 from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.message_order import is_used, refuse_first_use
 from wengert._engine.core.node import ConstantLeaf, Node, constant
@@ -93,6 +93,8 @@ class Variables:
         elif spec is None:
             if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
                 return None  # in a container, leaves that are not numbers stay unchanged
+            if is_labelled(leaf):
+                raise Labelled(leaf)
             kind = f"a {type(leaf).__name__}"
             remedy = values_of(leaf) or "Pass an array of floats"
         elif spec.dtype.kind in "fc":
@@ -152,10 +154,8 @@ class DifferentiatedCall:
         argnames: str | Sequence[str] | None,
         what: str,
     ) -> None:
-        by_number = type(argnums) is int or isinstance(argnums, int | np.integer)
-        by_name = isinstance(argnames, str) and by_number and argnums == 0
-        self.single = by_name or (by_number and argnames is None)
-        positions, names = _positions(fun, args, kwargs, argnums, argnames, what)
+        self.single = is_single(argnums, argnames)
+        positions, names = positions_of(fun, args, kwargs, argnums, argnames, what)
         chosen = (*[args[p] for p in positions], *[kwargs[n] for n in names])
         self.variables = Variables(chosen, what)
         handles = self.variables.handles()
@@ -191,9 +191,17 @@ class DifferentiatedCall:
         return trees[0] if self.single else trees
 
 
-def _positions(
+def is_single(argnums: Argnums, argnames: str | Sequence[str] | None) -> bool:
+    """Whether one argument is chosen, so that results are not tuples."""
+    by_number = type(argnums) is int or isinstance(argnums, int | np.integer)
+    by_name = isinstance(argnames, str) and by_number and argnums == 0
+    return by_name or (by_number and argnames is None)
+
+
+def positions_of(
     fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, what: str
 ) -> tuple[list[int], list[str]]:
+    """The positions and the names of the chosen arguments, checked."""
     if argnames is None and type(argnums) is int and 0 <= argnums < len(args):
         return [argnums], []
     names = words(argnames, f"{what}: argnames")

@@ -18,6 +18,8 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
+from wengert._engine.core.labelled_arrays import calls as labelled_calls
 from wengert._engine.core.op import register
 from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.validation import function
@@ -209,10 +211,20 @@ def value_and_grad(
     function(fun, _what)
     check_policy(unconnected)
     what = f"{_what} of {name_of(fun)}"
-    return derived(fun, _value_and_grad, fun, what, argnums, argnames, has_aux, unconnected)
+    return derived(
+        fun,
+        value_and_gradient,
+        fun,
+        what,
+        argnums,
+        argnames,
+        has_aux,
+        unconnected,
+        name="value_and_grad",
+    )
 
 
-def _value_and_grad(
+def value_and_gradient(
     fun: Callable[..., Any],
     what: str,
     argnums: Argnums,
@@ -223,10 +235,18 @@ def _value_and_grad(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
-    out = call()
-    out, aux = split_aux(out, has_aux, what)
-    dtype = check_scalar(out, what)
+    """The value and the gradient for the given arguments: what `value_and_grad` returns runs it."""
+    try:
+        call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
+        out = call()
+        out, aux = split_aux(out, has_aux, what)
+        dtype = check_scalar(out, what)
+    except Labelled:
+        if not may_be_labelled(fun):
+            raise
+        return labelled_calls().value_and_grad(
+            fun, what, argnums, argnames, has_aux, unconnected, args, kwargs
+        )
     result = Result([out], call.nodes, call.variables, call.messages)
     bars = [None] * len(call.nodes)
     if result.connected:

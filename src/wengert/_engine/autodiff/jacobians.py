@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, overload
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.labelled_arrays import Labelled, calls, may_be_labelled
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.uniform_arrays import zeros
@@ -109,10 +109,10 @@ def jacobian(
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise ArgumentError(f"mode={mode!r} is not one of {MODES}{at(user_line())}.")
-    return derived(fun, _jacobian, fun, argnums, argnames, mode, "jacobian", name="jacobian")
+    return derived(fun, jacobian_of, fun, argnums, argnames, mode, "jacobian", name="jacobian")
 
 
-def _jacobian(
+def jacobian_of(
     fun: Callable[..., Any],
     argnums: Argnums,
     argnames: str | Sequence[str] | None,
@@ -122,12 +122,18 @@ def _jacobian(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
+    """The Jacobian for the given arguments: what `jacobian` returns runs it."""
     what = f"{name} of {name_of(fun)}"
-    call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
-    outs, structure = pytree.flatten(call())
-    result = Result(outs, call.nodes, call.variables, call.messages)
+    try:
+        call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
+        outs, structure = pytree.flatten(call())
+        result = Result(outs, call.nodes, call.variables, call.messages)
+    except Labelled:
+        if not may_be_labelled(fun):
+            raise
+        return calls().jacobian(fun, argnums, argnames, mode, name, what, args, kwargs)
     blocks = _blocks(outs, call, result, mode, what)
-    rows = [call.results([_as_returned(b, result) for b in row]) for row in blocks]
+    rows = [call.results([result.as_given(b) for b in row]) for row in blocks]
     return pytree.unflatten(structure, rows)
 
 
@@ -149,7 +155,7 @@ def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return derived(fun, _jacobian, fun, argnums, None, "fwd", "jacfwd", name="jacfwd")
+    return derived(fun, jacobian_of, fun, argnums, None, "fwd", "jacfwd", name="jacfwd")
 
 
 @overload
@@ -170,7 +176,7 @@ def jacrev(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return derived(fun, _jacobian, fun, argnums, None, "rev", "jacrev", name="jacrev")
+    return derived(fun, jacobian_of, fun, argnums, None, "rev", "jacrev", name="jacrev")
 
 
 @overload
@@ -227,7 +233,7 @@ def hessian(
     """
     function(fun, "hessian")
     df = gradient_of(fun, argnums, argnames, "hessian")
-    return derived(df, _jacobian, df, argnums, argnames, "fwd", "hessian", name="hessian")
+    return derived(df, jacobian_of, df, argnums, argnames, "fwd", "hessian", name="hessian")
 
 
 def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -442,7 +448,3 @@ def _join(items: list[Any], space: Spec, units: Spec, columns_first: bool) -> An
     else:
         stacked = np.stack([np.asarray(b) for b in items], axis=-1 if columns_first else 0)
     return stacked.reshape(shape)
-
-
-def _as_returned(block: Array, result: Result) -> Any:
-    return wrap(constant(block)) if result.tensors and not isinstance(block, Handle) else block

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core.handle import describe
+from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
+from wengert._engine.core.labelled_arrays import calls as labelled_calls
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
@@ -64,7 +65,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (array([  1., -10.]),)
     """
     function(fun, "vjp")
-    return _vjp(fun, primals, has_aux, Messages.of_call())
+    return vjp_of(fun, primals, has_aux, Messages.of_call())
 
 
 def transposed(fun: Callable[..., Any], *primals: Any) -> Any:
@@ -76,21 +77,27 @@ def transposed(fun: Callable[..., Any], *primals: Any) -> Any:
     messages = Messages.of_call()
     if messages is not None:
         messages.counts_once = False
-    return _vjp(fun, primals, False, messages)
+    return vjp_of(fun, primals, False, messages)
 
 
-def _vjp(
+def vjp_of(
     fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, messages: Messages | None
 ) -> Any:
+    """`vjp`, and for the library's own rules `transposed`."""
     what = f"vjp of {name_of(fun)}"
-    variables = Variables(primals, what)
-    out, aux = split_aux(
-        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages),
-        has_aux,
-        what,
-    )
-    outs, structure = pytree.flatten(out)
-    result = Result(outs, variables.nodes, variables, messages)
+    try:
+        variables = Variables(primals, what)
+        out, aux = split_aux(
+            recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages),
+            has_aux,
+            what,
+        )
+        outs, structure = pytree.flatten(out)
+        result = Result(outs, variables.nodes, variables, messages)
+    except Labelled:
+        if not may_be_labelled(fun):
+            raise
+        return labelled_calls().vjp(fun, primals, has_aux, messages)
 
     def pull(cotangents: Array | dict[Any, Any] | Sequence[Array | dict[Any, Any]]) -> Any:
         """Cotangents of the primals, given cotangents of the outputs."""
@@ -121,17 +128,23 @@ def linearize(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., An
     2.0
     """
     function(fun, "linearize")
-    pair: tuple[R, Callable[..., Any]] = _linearize(fun, primals, f"linearize of {name_of(fun)}")
+    pair: tuple[R, Callable[..., Any]] = linearize_of(fun, primals, f"linearize of {name_of(fun)}")
     return pair
 
 
-def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
-    variables = Variables(primals, what)
+def linearize_of(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
+    """`linearize`, and for one direction `jvp`."""
     messages = Messages.of_call()
-    outs, structure = pytree.flatten(
-        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages)
-    )
-    result = Result(outs, variables.nodes, variables, messages)
+    try:
+        variables = Variables(primals, what)
+        outs, structure = pytree.flatten(
+            recorded(variables.nodes, lambda: converted(fun)(*variables.handles()), messages)
+        )
+        result = Result(outs, variables.nodes, variables, messages)
+    except Labelled:
+        if not may_be_labelled(fun):
+            raise
+        return labelled_calls().linearize(fun, primals, what)
 
     def push(*tangents: Any) -> Any:
         """Tangents of the outputs, given tangents of the primals."""
@@ -148,7 +161,7 @@ def _tangent(dot: Array | None, out: Array, result: Result) -> Any:
     if dot is None:
         spec = describe(out)
         dot = None if spec is None else zeros(spec)
-    return wrap(constant(dot)) if result.tensors and not isinstance(dot, Handle) else dot
+    return result.as_given(dot)
 
 
 def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[R, Any]:
@@ -181,7 +194,7 @@ def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) 
             f"argument. For one argument write (x,), (v,){at(user_line())}."
         )
     function(fun, "jvp")
-    out, push = _linearize(fun, tuple(primals), f"jvp of {name_of(fun)}")
+    out, push = linearize_of(fun, tuple(primals), f"jvp of {name_of(fun)}")
     return out, push(*tangents)
 
 

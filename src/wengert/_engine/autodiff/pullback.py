@@ -15,7 +15,8 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.labelled_arrays import values_of
+from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
+from wengert._engine.core.labelled_arrays import calls as labelled_calls
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import current_trace, is_recording
@@ -61,6 +62,10 @@ class Result:
         nodes = list(nodes) if self.messages is None else [*nodes, self.messages.node]
         self.targets = nodes
         self.out_nodes = [o.node if isinstance(o, Handle) else None for o in outs]
+        if None in self.out_nodes:
+            for o in outs:
+                if not isinstance(o, Handle) and is_labelled(o):
+                    raise Labelled(o, is_result=True)
         self.new = {} if self.messages is None else self.messages.from_variants(self.out_nodes)
         live = [self.new.get(n, n) for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
@@ -107,8 +112,13 @@ class Result:
     def plain(self, x: Operand) -> Any:
         """An output as it is returned to the caller."""
         if not isinstance(x, Handle) or self.recorded:
-            return x
+            return labelled_calls().with_values(x, self.plain) if is_labelled(x) else x
         return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
+
+    def as_given(self, derivative: Array | None) -> Any:
+        """A derivative as it is returned: a tensor if a tensor was passed."""
+        is_plain = not isinstance(derivative, Handle)
+        return wrap(constant(derivative)) if self.tensors and is_plain else derivative
 
     def copied(self, x: Operand) -> Any:
         """As `plain`; copied, since the caller may write to it while the tape is needed."""
@@ -140,6 +150,8 @@ def check_policy(unconnected: str) -> None:
 def check_scalar(out: Operand, what: str) -> np.dtype[Any]:
     """The dtype of an output; raise if it is not one real number."""
     spec = describe(out)
+    if spec is None and is_labelled(out):
+        raise Labelled(out, is_result=True)
     if spec is None or isinstance(spec, tuple):
         returned = f"a {type(out).__name__}"
     elif spec.shape == () and spec.dtype.kind == "f":

@@ -22,6 +22,7 @@ from wengert.errors import (
 )
 
 from .handle import Handle, _Class, is_general, wrap
+from .labelled_arrays import is_refused
 from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _new = object.__new__
 _Array = np.ndarray
+_PLAIN = frozenset((int, float, complex, bool))
+_KNOWN = frozenset((*_PLAIN, np.ndarray, Node, ConstantLeaf, DiscreteLeaf, np.float64))
 Run = Callable[..., Any]
 Example = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
 
@@ -58,14 +61,14 @@ def apply(
             if type(x) is not _Array:
                 x = unweakened(x)
         else:
-            x, arrays = a, type(a) is _Array
+            x, arrays = a, type(a) is _Array or (type(a) not in _PLAIN and is_refused(a))
         if isinstance(b, Handle):
             b = b.node
             y = b.value
             if type(y) is not _Array:
                 y = unweakened(y)
         else:
-            y, arrays = b, arrays or type(b) is _Array
+            y, arrays = b, type(b) is _Array or (type(b) not in _PLAIN and is_refused(b)) or arrays
         traced = x is None or y is None
         inputs: Any = (a, b)
         values: Any = (x, y)
@@ -228,6 +231,10 @@ def _gather(args: Sequence[Any]) -> tuple[Any, list[Any], bool, bool, bool, bool
     inputs = tuple([a.node if isinstance(a, Handle) else a for a in args])
     values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
     types = [type(a) for a in inputs]
+    if not _KNOWN.issuperset(types):
+        for a in inputs:
+            if not isinstance(a, Node):
+                is_refused(a)
     recorded = Node in types
     traced = any([v is None for v in values])
     derived, arrays = recorded or DiscreteLeaf in types, _Array in types

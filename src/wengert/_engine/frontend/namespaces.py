@@ -26,6 +26,7 @@ import numpy as np
 from wengert._engine.core.array_states import is_unshared, is_unshared_view
 from wengert._engine.core.conversion_hook import NAMESPACES
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -181,6 +182,8 @@ def _created(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of a creation function, as a tensor with a known value."""
     if args and getattr(type(args[0]), "is_window", False):  # elements of unknown number
         return applied(function.__name__, args, kwargs)
+    if args and isinstance(args[0], LabelledTensor):
+        args = (args[0].values, *args[1:])
     return _as_tensor(function(*args, **kwargs))
 
 

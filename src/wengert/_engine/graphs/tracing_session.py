@@ -22,7 +22,7 @@ from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
-from wengert._engine.core.labelled_arrays import values_of
+from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import OrderWanted, is_used
@@ -220,6 +220,8 @@ class _Inputs:
                     f"{name + path} is {spec}, whose elements are not numbers. Make it a static "
                     f"argument, static_argnames={name!r}{at(user_line())}."
                 )
+            if not is_fed and is_labelled(x) and not static:
+                raise Labelled(x)  # as a constant, it would be the same in each run
             self.fed.append(is_fed)
             self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))
             if is_fed:
@@ -270,6 +272,8 @@ def _is_output(x: Any, what: str) -> bool:
         return False
     if describe(x) is None:
         refuse_unknown_length(x)
+        if is_labelled(x):
+            raise Labelled(x, is_result=True)
         remedy = values_of(x, is_result=True) or "Return arrays, numbers, None and containers"
         raise StructureError(
             f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. "

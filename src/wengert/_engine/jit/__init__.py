@@ -3,6 +3,8 @@
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
 jitted_display.py      how it is shown, as text and in notebooks
+cache_info.py          CacheInfo: the number of programs
+labelled_calls.py      calls with objects of pandas, xarray and pint
 call_signature.py      a call as a cache key; which arguments are inputs of a program
 static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them
@@ -26,8 +28,9 @@ from typing import TYPE_CHECKING
 
 from wengert._engine.core.lazy_import import lazy_names, public_dir
 
+from .cache_info import CacheInfo
 from .decorator import jit
-from .jitted import CacheInfo, Jitted
+from .jitted import Jitted
 from .lowered import Lowered
 
 if TYPE_CHECKING:

@@ -23,7 +23,13 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.device_arrays import device_spec, is_on_device
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.labelled_arrays import has_units, values_of
+from wengert._engine.core.labelled_arrays import (
+    Labelled,
+    base_of,
+    has_units,
+    is_labelled,
+    values_of,
+)
 from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import switches
@@ -234,6 +240,10 @@ class StaticArguments:
         """Whether no argument is static."""
         return not (self.positions or self.names or self.negative or self.numbers)
 
+    def static(self, args: tuple[Any, ...]) -> tuple[set[int], set[str]]:
+        """The positions and the names of the static arguments of a call."""
+        return {*self.positions, *(n + len(args) for n in self.negative)}, self.names
+
     def call(
         self,
         args: tuple[Any, ...],
@@ -251,13 +261,11 @@ class StaticArguments:
             Whether the last of `args` contains captured arrays, and is not an argument.
         """
         if not self.is_plain:
-            count = len(args) - captured
-            pinned = {*self.positions, *(n + count for n in self.negative)}
+            pinned, names = self.static(args[: len(args) - captured])
             kinds = self.numbers
             args = tuple(
                 [Pinned(a) if i in pinned or type(a) in kinds else a for i, a in enumerate(args)]
             )
-            names = self.names
             kwargs = {
                 k: Pinned(v) if k in names or type(v) in kinds else v for k, v in kwargs.items()
             }
@@ -293,13 +301,27 @@ def _key_and_shape(x: Any, specs: bool) -> tuple[Any, Any]:
 
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
-    """A series, a table or an array of another library as a NumPy array."""
+    """An array of another library as a NumPy array."""
+    if is_labelled(x):
+        raise Labelled(x)
     if has_units(x):  # the function computes with numbers, and would lose them
         raise ArgumentError(
             f"a compiled function was given a {type(x).__name__} in {getattr(x, 'units', '')}. "
             f"{values_of(x)}{at(user_line())}."
         )
-    array = np.asarray(x)
+    base = base_of(x)
+    if base is not None:  # its methods may have another meaning
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__}, a class derived from {base}. "
+            f"Pass its values, np.asarray(x), or a {base}{at(user_line())}."
+        )
+    try:
+        array = np.asarray(x)
+    except TypeError as error:
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__}: {str(error).rstrip('.')}. "
+            f"{values_of(x) or 'Pass arrays'}{at(user_line())}."
+        ) from error
     if array.dtype.kind not in "biufc":
         raise ArgumentError(
             f"a compiled function was given a {type(x).__name__}, which as an array has dtype "

@@ -1,7 +1,6 @@
 """Jitted: the callable that `jit` returns.
 
     Jitted     the callable: finds the program for a call, or compiles it
-    CacheInfo  the number of programs
 
 A call takes the fastest path that supports it:
 
@@ -22,7 +21,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.messages import Messages
@@ -33,6 +32,7 @@ from wengert._engine.core.assigned_parts import AssignedPart
 from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.labelled_arrays import Labelled
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.message_order import current, is_used
 from wengert._engine.core.policy import gate
@@ -43,7 +43,8 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from . import jitted_display
+from . import cache_info, jitted_display, labelled_calls
+from .cache_info import CacheInfo
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
@@ -72,24 +73,6 @@ def _empty(cls: type) -> None:
         del cls.__call__, cls.entry  # type: ignore[attr-defined]
 
 
-class CacheInfo(NamedTuple):
-    """The result of `Jitted.cache_info`.
-
-    programs : the number of cached programs.
-    general : the number of these that support many shapes.
-    traces : the number of traces of the function, including failures.
-    seconds : the time for tracing and compiling.
-    """
-
-    programs: int
-    general: int
-    traces: int
-    seconds: float
-
-
-CacheInfo.__module__ = "wengert.compiling"
-
-
 class Jitted(Generic[P, R]):
     """A compiled function; see `jit`."""
 
@@ -108,6 +91,7 @@ class Jitted(Generic[P, R]):
         parameters = parameter_names(fun, 0)
         numbers, names = options["static_argnums"], options["static_argnames"]
         self._layout = StaticArguments(numbers, names, parameters)
+        self._of_labelled: Jitted[..., Any] | None = None  # for calls with labels or units
         self._numbers = StaticNumbers(self._layout, options["source"])
         self._states = States(fun, self._layout, self._lock)
         self.clear_cache()
@@ -123,17 +107,22 @@ class Jitted(Generic[P, R]):
             result = shortcut(args, kwargs)
             if result is not MISSED:
                 return result  # type: ignore[no-any-return]
+        if self._returns_labels:
+            return labelled_calls.called(self, args, kwargs)  # type: ignore[no-any-return]
         if gate.count:  # Ctrl-C may have prevented the end of a block
             gate.recount()
-        call = self._layout.call(args, kwargs)
-        if call.traced:
-            return self._traced_call(args, kwargs)  # type: ignore[no-any-return]
-        state, call = self._states.find(call, args, kwargs)
-        compiled = state.calls.get(call.key)
-        if compiled is None or not compiled.is_valid():
-            compiled, call = self._compiled(state, call, args, kwargs)
-        elif not call.handles and compiled.may_have_entry:
-            self._add_entry(state, call, compiled, args, kwargs)
+        try:
+            call = self._layout.call(args, kwargs)
+            if call.traced:
+                return self._traced_call(args, kwargs)  # type: ignore[no-any-return]
+            state, call = self._states.find(call, args, kwargs)
+            compiled = state.calls.get(call.key)
+            if compiled is None or not compiled.is_valid():
+                compiled, call = self._compiled(state, call, args, kwargs)
+            elif not call.handles and compiled.may_have_entry:
+                self._add_entry(state, call, compiled, args, kwargs)
+        except Labelled as found:
+            return labelled_calls.called(self, args, kwargs, found)  # type: ignore[no-any-return]
         if compiled.is_inline or (current() is not None and compiled.sends_messages):
             return self._fun(*args, **kwargs)
         if is_used() and compiled.sends_messages and compiled.is_recorded(call.fed):
@@ -182,6 +171,8 @@ class Jitted(Generic[P, R]):
                         compiled = state.family(call).find(call, compile)
                     state.captured.rebase()
                     break
+                except Labelled:
+                    raise
                 except Exception as error:
                     is_wanted = isinstance(error, IntegersWanted)
                     if state.captured.feeds and not is_wanted:
@@ -415,15 +406,14 @@ class Jitted(Generic[P, R]):
     def cache_info(self) -> CacheInfo:
         """The number of programs, and the time that they took to compile."""
         states = [s for known in list(self._states.known.values()) for s in known]
-        families = [f for s in states for known in list(s.families.values()) for f in known]
-        general = sum(f.general is not None for f in families)
-        programs = general + sum(len(f.exact) for f in families)
-        return CacheInfo(programs, general, self._traces, self._seconds)
+        own = cache_info.counted(states, self._traces, self._seconds)
+        return cache_info.added(own, self._of_labelled)
 
     def clear_cache(self) -> None:
         """Remove all programs; the next call compiles."""
         with self._lock:
             self._states = States(self._fun, self._layout, self._lock)
+            self._of_labelled, self._returns_labels = None, False
             self._remove_entries()
             self._traces, self._seconds = 0, 0.0
 
@@ -436,6 +426,10 @@ class Jitted(Generic[P, R]):
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def _like(self, fun: Callable[..., Any]) -> Jitted[..., Any]:
+        """Another function, compiled with the same options."""
+        return Jitted(fun, self._options)
 
     def __copy__(self) -> Jitted[P, R]:
         return Jitted(self._fun, self._options)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.labelled_arrays import has_own_functions
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import unweakened
@@ -30,6 +31,7 @@ from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_
 
 from .numpy_protocols import FUNCTIONS
 from .operand_conversion import length, without_lists
+from .operators import PLAIN_OPERANDS
 from .suggested_code import suggestion
 
 if TYPE_CHECKING:
@@ -59,7 +61,10 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
                 return applied(function.__name__, args, kwargs)
             for a in (*args, *kwargs.values()) if kwargs else args:
                 if isinstance(a, _OURS) or (isinstance(a, NESTED) and holds_handles(a)):
-                    args, kwargs = without_lists(function, args, kwargs)
+                    if kwargs or not PLAIN_OPERANDS.issuperset(map(type, args)):
+                        if any(map(has_own_functions, args)):
+                            return function(*args, **kwargs)  # NumPy calls its method
+                        args, kwargs = without_lists(function, args, kwargs)
                     return ours(*args, **kwargs)
             return function(*args, **kwargs)
 

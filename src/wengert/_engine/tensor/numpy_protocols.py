@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.core.labelled_arrays import beside_tensors, has_own_functions, is_of_pandas
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import REGISTRY
@@ -123,6 +124,9 @@ class Protocols:
             tensor_class = type(self)
             for a in args:
                 if type(a) is not tensor_class and type(a) not in NUMERIC:
+                    if any(map(is_of_pandas, args)):
+                        pairs = [beside_tensors(a) if is_of_pandas(a) else a for a in args]
+                        return ufunc(*pairs, **kwargs)
                     args = operands(args)
                     if any(map(has_own_ufuncs, args)):
                         return NotImplemented  # NumPy then calls the method of its class
@@ -141,6 +145,8 @@ class Protocols:
         self, func: Any, types: tuple[type[Any], ...], args: tuple[Any, ...], kwargs: dict[Any, Any]
     ) -> Any:
         ours = FUNCTIONS.get(func)
+        if len(types) > 1 and any(map(has_own_functions, args)):
+            return NotImplemented  # NumPy then calls the method of its class
         if ours is not None:
             for a in args:
                 if type(a) is list or type(a) is tuple:

@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.labelled_arrays import is_labelled
 from wengert._engine.core.leaked_tracers import source, traced_function
 from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.recording import recording_session
@@ -44,12 +45,12 @@ def operand(other: Operand | Size) -> Any:
     if isinstance(other, Dim):
         return size_value(other)
     if hasattr(type(other), "__pandas_priority__"):
-        return _of_pandas(other)
+        return NotImplemented if is_labelled(other) else _of_pandas(other)
     return NotImplemented
 
 
 def _of_pandas(table: Any) -> Any:
-    """The values of a Series, DataFrame or Index; labels are ignored."""
+    """The values of an index or another array of pandas."""
     array = np.asarray(table)
     if array.dtype.kind not in "biufc":
         raise DtypeError(

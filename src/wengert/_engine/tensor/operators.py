@@ -17,6 +17,7 @@ import numpy as np
 from wengert._engine.core.concretization import is_differentiating
 from wengert._engine.core.dispatch import apply, quick_binary, quick_reflected, quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.core.node import NO_PARAMS, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .types import Operand
 
 Method = Callable[..., Any]
-_OPERANDS = {*NUMERIC}  # types of operands that need no conversion; `install` adds the class
+PLAIN_OPERANDS = {*NUMERIC}  # types of operands that need no conversion; `install` adds the class
 T = TypeVar("T")
 
 
@@ -46,7 +47,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     convert = _factor if name == "multiply" else _operand
 
     def forward(self: Any, other: Operand) -> Any:
-        if type(other) not in _OPERANDS and not isinstance(other, Handle):
+        if type(other) not in PLAIN_OPERANDS and not isinstance(other, Handle):
             converted = convert(self, other)
             if converted is NotImplemented:
                 return with_tensor(run, self, other)
@@ -61,6 +62,8 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
 
     def in_place(self: Any, other: Operand) -> Any:
         result = forward(self, other)
+        if isinstance(result, LabelledTensor):
+            result = result.values
         if result is NotImplemented or not modified_in_place(self):
             return result  # a number is immutable, as in NumPy: return a new one
         self._assign(fitted(result, self, f"in-place {name}"))
@@ -288,7 +291,7 @@ def _number(x: Any, name: str) -> Any:
 
 def install(cls: type[T]) -> type[T]:
     """Add the operators to a class (a decorator)."""
-    _OPERANDS.add(cls)
+    PLAIN_OPERANDS.add(cls)
     for dunder, name in BINARY.items():
         run = getattr(operator, f"__{dunder}__")
         forward, reflected, in_place = binary(name, run)

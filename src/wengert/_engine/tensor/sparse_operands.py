@@ -1,4 +1,4 @@
-"""Operators of tensors and SciPy's sparse arrays.
+"""Operators of tensors and objects of other libraries: SciPy's sparse arrays, pandas.
 
 ``A @ x`` calls SciPy's method first.  It converts an operand that it does not know by
 ``np.asanyarray``, and returns NotImplemented if that is an array of one object, for which NumPy
@@ -7,7 +7,7 @@ an array there, and the operator is that of wengert's sparse arrays (wengert.sci
 
     OPERATORS        the full name of the module that has them, set by wengert/__init__.py
     not_an_array     what `Tensor.__array__` returns in SciPy's operators
-    with_tensor      the result of an operator of a tensor and a sparse array of SciPy
+    with_tensor      the result of an operator of a tensor and such an object
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.labelled_arrays import beside_tensors, is_of_pandas
 from wengert.errors import ConversionError, at, user_line
 
 OPERATORS: list[str] = []
@@ -55,8 +56,13 @@ def _is_scipys(frame: Any) -> bool:
 
 
 def with_tensor(run: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    """``run(x, y)`` if one operand is a sparse array of SciPy; NotImplemented for other objects."""
+    """``run(x, y)`` if one operand is a sparse array of SciPy, a Series or a DataFrame.
+
+    NotImplemented for other objects.
+    """
     for other in (x, y):
+        if is_of_pandas(other):
+            return run(*[beside_tensors(a) if a is other else a for a in (x, y)])
         if OPERATORS and type(other).__module__.startswith("scipy.sparse."):
             converted = import_module(OPERATORS[0]).as_sparse
             return run(*[a if converted(a) is None else converted(a) for a in (x, y)])
