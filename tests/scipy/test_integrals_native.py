@@ -222,15 +222,20 @@ def test_warnings_of_elements():
     assert len([w for w in caught if "derivative" in str(w.message)]) == 2
 
 
-def test_a_program_for_several_sizes():
+def test_a_program_for_several_sizes(monkeypatch):
     def value(w):
         return integrate.quad(lambda x: np.exp(-np.sum(w * x**2)), 0.0, INF)[0]
 
-    compiled = wg.jit(value)
-    for n in (3, 4, 5):
+    compiled, slope = wg.jit(value), wg.jit(wg.grad(value))
+    for n in (3, 4, 5, 20):
         w = np.linspace(0.5, 1.0, n)
         np.testing.assert_allclose(compiled(w), value(w), rtol=1e-13)
+        np.testing.assert_allclose(slope(w), wg.grad(value)(w), rtol=1e-10)
     assert "loop quadrature" in str(compiled.lower(wg.spec("n")).loops)
+    vector = integrate.quad_vec
+    monkeypatch.setattr(integrate, "quad_vec", None)  # few elements are separate integrals
+    slope(np.linspace(0.5, 1.0, 4))
+    monkeypatch.setattr(integrate, "quad_vec", vector)
 
 
 def test_lines_of_nodes_are_those_of_the_integral():

@@ -125,9 +125,11 @@ class QuadRoutine(Routine):
     def __call__(
         self, integrand: Integrand, consts: Sequence[Any], ends: Sequence[Any], shape: Any
     ) -> Integrated:
-        """Call SciPy, once for each element."""
+        """Call SciPy, once for each element, or for many elements as an integral of a vector."""
         if not shape:
             return self._number(integrand, consts, ends, None)
+        if shape[0] > _MAX_SEPARATE and self.weight is None:
+            return self.of_vectors()(integrand, consts, ends, shape)
         parts = [self._number(integrand, consts, ends, k) for k in range(shape[0])]
         return Integrated(
             np.array([p.value for p in parts]),
@@ -182,10 +184,13 @@ class QuadRoutine(Routine):
         )
 
     def for_derivative(self, count: Any) -> Routine:
-        """The same; for many elements one integral of a vector, if there is no weight."""
+        """The same; for many elements one integral of a vector, if there is no weight.
+
+        A number of elements that is not known yet is compared when the integral is computed.
+        """
         derivative = replace(self, what=derivative_of(self.what))
-        is_short = count is None or (type(count) is int and count <= _MAX_SEPARATE)
-        return derivative if is_short or self.weight is not None else derivative.of_vectors()
+        is_long = type(count) is int and count > _MAX_SEPARATE
+        return derivative.of_vectors() if is_long and self.weight is None else derivative
 
     def of_vectors(self) -> VectorRoutine:
         """`quad_vec` with the same tolerances."""

@@ -54,7 +54,8 @@ def native_integral(
     """
     result = body.outputs[0].spec
     is_plain = routine.weight is None and result.dtype == np.float64 and len(result.shape) < 2
-    is_valid = routine.limit >= 1 and (routine.epsabs > 0.0 or routine.epsrel >= _LEAST_TOLERANCE)
+    is_valid = routine.epsabs > 0.0 or routine.epsrel >= _LEAST_TOLERANCE
+    is_valid = is_valid and isinstance(routine.limit, int) and routine.limit >= 1
     points = routine.points or ()
     if not (is_plain and is_valid and np.all(np.isfinite(points))):
         return NotImplemented

@@ -104,6 +104,18 @@ class _CallOfNode:
         self._lengths = lengths_of(node)
         shapes = tuple([s.shape for s in (*self._operands, *self._results)])
         self.is_fixed = not (self._lengths or sizes_of(shapes) or sizes_of(node.params))
+        # The sizes of the last call, and what follows from them.
+        self._last: tuple[dict[str, int], Any, Any, Any] | None = None
+
+    def _at(self, sizes: dict[str, int]) -> tuple[Any, Any, Any]:
+        """The specs of operands and results, and the parameters, for some sizes."""
+        last = self._last
+        if last is None or last[0] != sizes:
+            operands = [at_sizes(s, sizes) for s in self._operands]
+            results = at_sizes(self._results, sizes)
+            last = dict(sizes), operands, results, substituted(self._node.params, sizes)
+            self._last = last
+        return last[1:]
 
     def __call__(self, table: Any, sizes: dict[str, int]) -> None:
         """Run the operation: `table` has the addresses of operands, results and lengths."""
@@ -112,9 +124,7 @@ class _CallOfNode:
         for n, name in enumerate(self._lengths, len(operand_specs) + len(result_specs)):
             sizes[name] = ctypes.cast(table[n], ctypes.POINTER(ctypes.c_int64))[0]
         if not self.is_fixed:
-            operand_specs = [at_sizes(s, sizes) for s in operand_specs]
-            result_specs = at_sizes(result_specs, sizes)
-            params = substituted(params, sizes)
+            operand_specs, result_specs, params = self._at(sizes)
         operands = [_value(table[n], spec) for n, spec in enumerate(operand_specs)]
         op = node.op
         run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
