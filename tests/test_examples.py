@@ -230,6 +230,19 @@ def pictured(script, out, *arguments):
     return text
 
 
+def test_expression_trees_in_small(tmp_path):
+    text = pictured(
+        "expression_trees.py", tmp_path, "--epochs", "2", "--trees", "400", "--at-least", "0.5"
+    )
+    assert figure(text, r"deviate by (\S+)") < 1e-12
+
+
+@pytest.mark.slow
+def test_expression_trees_in_full(tmp_path):
+    text = pictured("expression_trees.py", tmp_path)
+    assert figure(text, r"network (\S+) %") > 97.0 > figure(text, r"symbols (\S+) %") + 20.0
+
+
 @pytest.mark.slow  # docs/solver-examples.md runs its essential parts
 def test_penalties_by_the_validation_error(tmp_path):
     text = pictured("penalties.py", tmp_path)

@@ -21,6 +21,7 @@ from wengert.errors import (
     TracedBranchError,
     UnconnectedError,
 )
+from wengert.testing import check_pairs
 
 
 def wave(x):
@@ -563,6 +564,8 @@ def test_row_86_checker_of_gradients():
     wrong = wg.trace(lambda x: wave(wg.stop_gradient(x)) + np.sum(x))(wg.spec(3))
     with pytest.raises(wg.errors.CheckError):
         wg.check_grads(wrong, (np.array([0.1, 0.2, 0.3]),), entries=False)
+    # Pairs of operations; tests/laws/test_pairs_of_operations.py checks all of them.
+    assert check_pairs(["hypot", "log"], ["exp", "sqrt"], native=False).checked == 6
 
 
 def _styles():

@@ -34,6 +34,7 @@ DATA = {
     "digits": _DIGITS,
     "digits_98": _DIGITS,
     "eight_schools": "effects of coaching in eight schools (Rubin, 1981)",
+    "expression_trees": "random expressions, made in the program",
     "factorization": _DIGITS,
     "gaussian_process": "sunspot numbers, 1700-2008",
     "germination": "germination of seeds on 21 plates (Crowder, 1978)",

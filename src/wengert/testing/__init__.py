@@ -2,6 +2,7 @@
 
 grad_checks         check_grads: derivatives of a function, both modes, any order
 op_checks           check_op: all laws of one operation
+pairs               check_pairs: compositions of two elementwise operations
 traced_checks       check_traced: a function and its graph
 finite_differences  numerical derivatives with extrapolation
 mpmath_oracle       mpmath as the reference of elementwise values
@@ -14,8 +15,9 @@ from wengert._engine.core.lazy_import import public_dir
 from . import laws as _laws  # registers the laws  # noqa: F401
 from .grad_checks import check_grads
 from .op_checks import OpReport, check_op
+from .pairs import PairReport, check_pairs
 from .traced_checks import check_traced
 
-__all__ = ["OpReport", "check_grads", "check_op", "check_traced"]
+__all__ = ["OpReport", "PairReport", "check_grads", "check_op", "check_pairs", "check_traced"]
 
 __dir__ = public_dir(__name__)
