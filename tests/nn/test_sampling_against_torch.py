@@ -98,6 +98,19 @@ def test_points_that_are_not_finite():
     assert half.dtype == np.float16
 
 
+def test_nearest_inputs_of_scale_factors_and_sizes():
+    """Rounding errors of a ratio do not move a position that is an integer."""
+    line = np.arange(49.0)[None, None]
+    for scale in (1.2, 1.2000000000000002, 0.6, 0.6000000000000001, 2.8):
+        tenths = round(10 * scale)
+        wanted = np.arange(int(40 * scale)) * 10 // tenths
+        found = F.interpolate(line[..., :40], scale_factor=scale)
+        np.testing.assert_array_equal(found[0, 0], wanted)
+    for size in (3, 7, 49, 147):
+        found = F.interpolate(line, size)[0, 0]
+        np.testing.assert_array_equal(found, np.arange(size) * 49 // size)
+
+
 def test_identity_grid_and_unpooled_maxima(rng):
     for x in (IMAGE, VOLUME):
         axes = x.ndim - 2

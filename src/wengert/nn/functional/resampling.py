@@ -180,13 +180,8 @@ def _along(
     x: Any, axis: int, n: int, m: int, ratio: Any, mode: str, align: bool, antialias: bool
 ) -> Any:
     """x resampled along an axis of length n to length m; `ratio` is 1 / scale_factor, or None."""
-    if mode == "nearest":  # floor(i n / m), without rounding errors
-        places = np.arange(m) * n // m if ratio is None else (np.arange(m) * ratio).astype(int)
-        return np.take(x, np.minimum(places, n - 1), axis=axis)
-    if mode == "nearest-exact":
-        places = (2 * np.arange(m) + 1) * n // (2 * m)
-        if ratio is not None:
-            places = ((np.arange(m) + 0.5) * ratio).astype(int)
+    if mode in ("nearest", "nearest-exact"):
+        places = _nearest(n, m, ratio, mode == "nearest-exact")
         return np.take(x, np.minimum(places, n - 1), axis=axis)
     if m == n and ratio in (None, 1.0):
         return x
@@ -200,6 +195,19 @@ def _along(
     if mode == "bicubic":
         return _cubic_lines(x, axis, n, position)
     return _lines(x, axis, n, np.clip(position, 0.0, n - 1))
+
+
+def _nearest(n: int, m: int, ratio: Any, exact: bool) -> Any:
+    """The nearest inputs: floor(i n / m), or with `exact` those of centers.
+
+    The ratio of a scale factor is rounded to single precision, as in PyTorch: with 1.2, a number
+    that is a little larger than 6 / 5, output 18 is then input 15, and not 14.
+    """
+    i = np.arange(m)
+    if ratio is None:  # without rounding errors
+        return (2 * i + 1) * n // (2 * m) if exact else i * n // m
+    centers = (i + 0.5 * exact).astype(np.float32)
+    return np.floor(centers * np.float32(ratio)).astype(int)
 
 
 def _beside(x: Any, axis: int, weights: Any) -> Any:
