@@ -96,6 +96,12 @@ case(
     LARGEST, WHERE,
 )  # fmt: skip
 case("unpool 3d", lambda F, x, i: F.max_unpool3d(x, i, (2, 2, 2), (2, 2, 2)), PEAKS, SPOTS)
+for _mode in ("reflect", "replicate", "circular"):
+    case(f"pad {_mode}", lambda F, x, m=_mode: F.pad(x, (2, 1, 1, 0), m), WIDE)
+case("pad", lambda F, x: F.pad(x, (1, -2, 0, 1, 1, 0), value=1.5), WIDE)
+case("power pool 1d", lambda F, x: F.lp_pool1d(x, 3.0, 2), SIGNAL**2)
+case("power pool 2d", lambda F, x: F.lp_pool2d(x, 2.0, (2, 3), 2, True), WIDE)
+case("power pool 3d", lambda F, x: F.lp_pool3d(x, 1.5, 2, 1), VOLUME**2)
 
 
 def upstream(shape):

@@ -8,8 +8,10 @@ import pytest
 import wengert.nn.functional as F
 from wengert import nn
 
-FUNCTIONS = "conv conv_transpose max_pool avg_pool adaptive_max_pool adaptive_avg_pool dropout"
-LAYERS = "Conv ConvTranspose MaxPool AvgPool AdaptiveMaxPool AdaptiveAvgPool"
+FUNCTIONS = """conv conv_transpose max_pool avg_pool adaptive_max_pool adaptive_avg_pool dropout
+max_unpool lp_pool"""
+LAYERS = """Conv ConvTranspose MaxPool AvgPool AdaptiveMaxPool AdaptiveAvgPool MaxUnpool LPPool
+ZeroPad ConstantPad ReflectionPad ReplicationPad CircularPad"""
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])

@@ -49,7 +49,13 @@ LAYERS = {
     },
     **{
         f"{kind}{size}": (lambda kind=kind, size=size: getattr(nn, kind + size)(2), x)
-        for kind in ("MaxPool", "AvgPool", "AdaptiveMaxPool", "AdaptiveAvgPool")
+        for kind in """MaxPool AvgPool AdaptiveMaxPool AdaptiveAvgPool ZeroPad ReflectionPad
+        ReplicationPad CircularPad""".split()
+        for size, x in OF_SIZE.items()
+    },
+    **{
+        f"{kind}{size}": (lambda kind=kind, size=size: getattr(nn, kind + size)(2, 2), x)
+        for kind in ("LPPool", "ConstantPad")
         for size, x in OF_SIZE.items()
     },
     **{

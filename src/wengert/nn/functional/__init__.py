@@ -8,6 +8,8 @@ by_dimension           1d, 2d and 3d versions from one definition
 window_options         kernel sizes, strides, padding and dilation
 dropouts               dropout, alpha_dropout ...
 normalization          batch_norm, layer_norm ...
+lp_pooling             lp_pool1d ... lp_pool3d
+padding                pad
 unpooling              max_unpool1d ... max_unpool3d
 resampling             interpolate
 grid_sampling          affine_grid, grid_sample
@@ -33,8 +35,10 @@ from .dropouts import *
 from .embeddings import *
 from .grid_sampling import *
 from .linear_maps import *
+from .lp_pooling import *
 from .margin_losses import *
 from .normalization import *
+from .padding import *
 from .pooling import *
 from .rearrangement import *
 from .regression_losses import *
@@ -43,8 +47,8 @@ from .unpooling import *
 
 _MODULES = """
     activations attention classification_losses conv ctc dropouts embeddings grid_sampling
-    linear_maps margin_losses normalization pooling rearrangement regression_losses resampling
-    unpooling
+    linear_maps lp_pooling margin_losses normalization padding pooling rearrangement
+    regression_losses resampling unpooling
 """
 globals()["__all__"] = exported(__name__, _MODULES)
 __dir__ = public_dir(__name__)

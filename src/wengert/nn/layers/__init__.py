@@ -4,7 +4,8 @@ linear_and_shape     Linear, Bilinear, Flatten ...
 activations          ReLU, Softmax ...
 conv                 Conv1d ... ConvTranspose3d
 spatial              layers over 1, 2 and 3 dimensions from one class
-pooling              MaxPool1d ... AdaptiveAvgPool3d
+padding              ZeroPad1d ... CircularPad3d
+pooling              MaxPool1d ... LPPool3d
 unpooling            MaxUnpool1d ... MaxUnpool3d
 resampling           Upsample, PixelShuffle, Fold ...
 normalization        BatchNorm2d, LayerNorm ...
@@ -32,6 +33,7 @@ from .linear_and_shape import *
 from .losses import *
 from .multihead_attention import *
 from .normalization import *
+from .padding import *
 from .pooling import *
 from .positional_encoding import *
 from .recurrent import *
@@ -43,7 +45,7 @@ from .unpooling import *
 
 _MODULES = """
     activations conv dropout embedding linear_and_shape losses multihead_attention
-    normalization pooling positional_encoding recurrent recurrent_cells resampling
+    normalization padding pooling positional_encoding recurrent recurrent_cells resampling
     transformer transformer_layer unpooling
 """
 globals()["__all__"] = exported(__name__, _MODULES)

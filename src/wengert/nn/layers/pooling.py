@@ -4,14 +4,17 @@
     AvgPool             the mean of each window
     AdaptiveMaxPool     the maximum of each of a given number of windows
     AdaptiveAvgPool     the mean of each of a given number of windows
+    LPPool              the sum of powers of each window, and its root
 
-Names, orders of arguments and reprs are PyTorch's.  The computation is in functional/pooling.py.
+Names, orders of arguments and reprs are PyTorch's.  The computation is in
+functional/pooling.py and functional/lp_pooling.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..functional.lp_pooling import lp_pool_nd
 from ..functional.pooling import (
     adaptive_avg_pool_nd,
     adaptive_max_pool_nd,
@@ -31,6 +34,9 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -210,6 +216,51 @@ class _AdaptiveAvgPool(Spatial):
         return f"output_size={self.output_size}"
 
 
+class _LPPool(Spatial):
+    """(sum of x**p)**(1/p) of each window.
+
+    Parameters
+    ----------
+    norm_type : float
+        The power p.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Default `kernel_size`.
+    ceil_mode : bool, default False
+        Whether to include a last window that fits only partly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> nn.LPPool<n>d(2.0, 2)(np.ones((2, 3, <8>))).shape
+    (2, 3, <4>)
+    """
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Option,
+        stride: Option | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        per_axis(kernel_size, self.axes, "kernel_size")
+        self.norm_type, self.kernel_size = norm_type, kernel_size
+        self.stride, self.ceil_mode = stride, ceil_mode
+
+    def forward(self, x: Any) -> Any:
+        """The root of the sum of powers of each window."""
+        given = (self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        return lp_pool_nd(self.axes, repr(self), x, *given)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
 class MaxPool1d(_MaxPool):
     """`functional.max_pool1d` as a layer."""
 
@@ -278,5 +329,23 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """`functional.adaptive_avg_pool3d` as a layer."""
+
+    axes = 3
+
+
+class LPPool1d(_LPPool):
+    """`functional.lp_pool1d` as a layer."""
+
+    axes = 1
+
+
+class LPPool2d(_LPPool):
+    """`functional.lp_pool2d` as a layer."""
+
+    axes = 2
+
+
+class LPPool3d(_LPPool):
+    """`functional.lp_pool3d` as a layer."""
 
     axes = 3
