@@ -138,6 +138,22 @@ def test_merging_asks_for_parameters_and_dtypes():
     np.testing.assert_array_equal(after(x), before(x))
 
 
+def test_merging_compares_large_constants():
+    table = np.random.default_rng(0).normal(size=(64, 64))
+    other = table.copy()
+    other[5, 7] += 1.0
+
+    def f(x):
+        return np.matmul(table, x) + np.matmul(table.copy(), x) + np.matmul(other, x)
+
+    before = wg.trace(f)(wg.spec((64,)))
+    after = simplify(before, ["merge"])
+    assert names(before).count("matmul") == 3
+    assert names(after).count("matmul") == 2
+    x = np.arange(64.0)
+    np.testing.assert_allclose(after(x), f(x), rtol=1e-13)
+
+
 def test_merging_knows_what_commutes():
     def f(x, y):
         return (x + y) * (y + x), (x - y) * (y - x), np.maximum(x, y) - np.maximum(y, x)

@@ -11,6 +11,7 @@ assume               assume: properties stated by the user
 inline_custom_calls  functions with custom derivatives, inlined before execution
 pass_history         the history of a simplification
 verify_pass          verification of the result of a pass
+equal_constants      large constants that are equal become one node
 message_factors      numbers from messages, after the sums that they multiply
 prune                removal of unused nodes, and of writes that are overwritten unread
 loops/               passes over loops and branches

@@ -36,13 +36,14 @@ from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.tracing import SIZE, infer
 from wengert.errors import GraphError, OperandError, at
 
+from .equal_constants import EqualConstants
 from .pattern import OperationPattern, ParameterWildcard, Wildcard, WildcardBindings, number_key
 from .rule import NodeBuilder, NodeRule
 from .rule_index import RuleIndex
 from .value_properties import Facts
 
 _MAX_DEPTH = 50  # nested applications of rules, each to the result of another
-_SMALL_BYTES = 1 << 14  # larger constants are compared by identity
+_SMALL_BYTES = 1 << 14  # of constants whose bytes are keys
 
 
 class Applied(NamedTuple):
@@ -74,6 +75,7 @@ class Driver:
         self.applied: list[Applied] = []
         self.facts = Facts(self)
         self._known: dict[Hashable, Node] = {}
+        self._large = EqualConstants()
         self._place: dict[Node, Node] = {}
         self._specs: dict[Node, Any] = {}
         self._numbers: dict[Node, tuple[str, str | None, Any]] = {}
@@ -116,7 +118,7 @@ class Driver:
         if node.op is CONSTANT and type(node) is ConstantLeaf and node.info is None:
             value = node.value
             if type(value) is np.ndarray and value.nbytes > _SMALL_BYTES:
-                return node
+                return self._large.first(value, node)
             return self._known.setdefault(leaf_key(node), node)
         return self._known.setdefault(leaf_key(node), node) if node.op is SIZE else node
 
