@@ -234,7 +234,8 @@ def _any(condition: Body) -> Body:
 
 def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A custom call for a batch, whose rule is applied to each batch element."""
-    body, captured = params["body"], params["captured"]
+    captured = params["captured"]
+    body = params["rule"].body_for_batch(params["body"], captured)
     batched_body, _ = for_batch(body, tuple(flags), size, (True,) * len(body.outputs))
     rule = params["rule"].for_batch(tuple(flags[captured:]))
     return lookup("custom_call")(*args, body=batched_body, rule=rule, captured=captured)

@@ -24,6 +24,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
 
 if TYPE_CHECKING:
+    from wengert._engine.core.subgraph import Body
     from wengert._engine.core.types import Operand
 
 Flags = tuple[bool, ...]
@@ -120,6 +121,10 @@ class CustomRule:
     def for_batch(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for a batch; `flags`: which operands have a batch axis; all results have one."""
         return BatchedRule(self, flags)
+
+    def body_for_batch(self, body: Body, captured: int) -> Body:
+        """A body with the same inputs and results that runs for the elements of a batch."""
+        return body
 
     def missing(self) -> str:
         """What to do if it defines neither mode, for an error message."""

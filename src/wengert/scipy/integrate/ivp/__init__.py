@@ -11,7 +11,7 @@ rosenbrock_steps Rosenbrock methods; rosenbrock_tables their coefficients
 esdirk_steps     Kvaerno's methods; esdirk_tables their coefficients
 radau_steps      SciPy's Radau; radau_table its coefficients
 bdf_steps        SciPy's BDF; bdf_table its coefficients, bdf_iteration the equation of a step
-stage_roots      derivatives of stages
+stage_roots      derivatives of stages; dense_refinement their dense linear systems
 continuous_adjoint gradients from the adjoint equation
 stage_systems    linear systems with one matrix and several right-hand sides
 simplified_newton Newton's method with one matrix for several iterations and steps

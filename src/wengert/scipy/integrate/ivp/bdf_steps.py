@@ -18,14 +18,13 @@ import numpy as np
 
 from wengert._engine.control_flow import cond
 from wengert._engine.core.handle import shape_of
-from wengert._engine.implicit import custom_root
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from .bdf_iteration import MAX_ITERATIONS, BdfFormula, BdfJacobian, BdfSolution, solved
 from .bdf_table import ERROR, MAX_ORDER, rescaled
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed, rms
-from .stage_roots import stage_solver, unchanged
+from .stage_roots import stage_root
 
 _SAFETY = 0.9
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 10.0
@@ -85,12 +84,7 @@ class BdfMethod(Method):
         differences = rescaled(used, c.planned / c.step)
         formula = BdfFormula.of(t, h, y, differences, c.order)
         found = solved(problem, formula, c.jacobian, tolerance)
-        d = custom_root(
-            lambda d: formula.residual(problem, d),
-            found.d,
-            unchanged,
-            tangent_solve=stage_solver(y),
-        )
+        d = stage_root(lambda d: formula.residual(problem, d), found.d)
         sums = [d]
         for difference in reversed(differences):
             sums.append(sums[-1] + difference)

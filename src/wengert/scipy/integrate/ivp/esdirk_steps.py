@@ -10,6 +10,7 @@ it does not depend on the matrix of the iteration and exists in any order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from .explicit_steps import combination
 from .method import Evaluations, Method, MethodStep
 from .problem import IvpProblem, Tolerance, fixed
 from .simplified_newton import IterationMatrix, newton, newton_tolerance
-from .stage_roots import stage_root
+from .stage_roots import NearMatrix, stage_root
 
 
 class EsdirkCarry(NamedTuple):
@@ -64,46 +65,25 @@ class EsdirkMethod(Method):
         matrix, jacs, factors = IterationMatrix(*carry.matrix).updated(
             problem, t, fixed(y), h, table.gamma
         )
-        scale, small = tolerance.scale(fixed(y)), newton_tolerance(tolerance)
-        step, eta = h * table.gamma, carry.eta
+        step, stages = h * table.gamma, _Stages(problem, table, t, h)
+        found = stages.solved(fixed(y), fixed(carry.slope), matrix, tolerance, carry.eta)
+        near = NearMatrix.of_step(problem, (t, y), (t + h, y + found.increments[-1]), step)
         slopes, increments = [carry.slope], []
-        structure, near = matrix.near(problem, t, fixed(y), step)
-        converged, slowest, evaluations = np.bool_(True), np.float64(0.0), np.int64(0)
-        for time, row, guess in zip(table.times[1:], table.a, table.predictor, strict=True):
-            given = h * combination(row, slopes)
-
-            def residual(
-                u: Any, base: Any = y, given: Any = given, time: Any = t + time * h
-            ) -> Any:
-                left = u - given if problem.mass is None else problem.mass @ (u - given)
-                return left - step * problem.f(time, base + u)
-
-            start = given + step * combination(guess, slopes)
-            found = newton(
-                residual,
-                lambda r: matrix.solution(problem, t, fixed(y), step, r),
-                fixed(start),
-                scale,
-                small,
-                eta,
-                converged,
-            )
-            converged, eta = found.converged, found.eta
-            slowest = np.maximum(slowest, found.rate)
-            evaluations = evaluations + found.iterations
-            u = stage_root(residual, found.x, structure, near)
+        for k, root in enumerate(found.increments):
+            given, residual = stages.equation(k, y, slopes)
+            u = stage_root(residual, root, near)
             increments.append(u)
             slopes.append((u - given) / step)
-        new_matrix, same_matrix = matrix.after(slowest, converged)
+        new_matrix, same_matrix = matrix.after(found.slowest, found.converged)
         return MethodStep(
             y + increments[-1],
             increments[-1] - increments[-2],
-            (slopes[-1], tuple(new_matrix), eta),
+            (slopes[-1], tuple(new_matrix), found.eta),
             (slopes[0], tuple(same_matrix), np.float64(1.0)),
             (slopes[0], slopes[-1]),
-            converged,
-            Evaluations(evaluations, jacs, factors),
-            np.where(converged | matrix.is_current, np.nan, 1.0),
+            found.converged,
+            Evaluations(found.evaluations, jacs, factors),
+            np.where(found.converged | matrix.is_current, np.nan, 1.0),
         )
 
     def interpolate(self, theta: Any, h: Any, y: Any, y_new: Any, prepared: Any) -> Any:
@@ -112,3 +92,61 @@ class EsdirkMethod(Method):
         change = y_new - y
         bend = (1 - 2 * theta) * change + (theta - 1) * h * first + theta * h * last
         return y + theta * (change + (theta - 1) * bend)
+
+
+class _SolvedStages(NamedTuple):
+    """The increments of the stages, as values.
+
+    slowest : the largest rate of convergence.
+    """
+
+    increments: list[Any]
+    converged: Any
+    eta: Any
+    slowest: Any
+    evaluations: Any
+
+
+class _Stages(NamedTuple):
+    """The equations of the stages of one step of size h from time t."""
+
+    problem: IvpProblem
+    table: EsdirkTable
+    t: Any
+    h: Any
+
+    def equation(self, k: int, y: Any, slopes: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+        """What the earlier slopes give, and the residual as a function of the increment."""
+        problem, table, h = self.problem, self.table, self.h
+        given, time = h * combination(table.a[k], slopes), self.t + table.times[k + 1] * h
+
+        def residual(u: Any) -> Any:
+            left = u - given if problem.mass is None else problem.mass @ (u - given)
+            return left - h * table.gamma * problem.f(time, y + u)
+
+        return given, residual
+
+    def solved(
+        self, y: Any, slope: Any, matrix: IterationMatrix, tolerance: Tolerance, eta: Any
+    ) -> _SolvedStages:
+        """The increments, by Newton's method; after a failure it is not continued."""
+        step, small = self.h * self.table.gamma, newton_tolerance(tolerance)
+        scale, slopes, increments = tolerance.scale(y), [slope], []
+        converged, slowest, evaluations = np.bool_(True), np.float64(0.0), np.int64(0)
+        for k, guess in enumerate(self.table.predictor):
+            given, residual = self.equation(k, y, slopes)
+            found = newton(
+                residual,
+                lambda r: matrix.solution(self.problem, self.t, y, step, r),
+                given + step * combination(guess, slopes),
+                scale,
+                small,
+                eta,
+                converged,
+            )
+            converged, eta = found.converged, found.eta
+            slowest = np.maximum(slowest, found.rate)
+            evaluations = evaluations + found.iterations
+            increments.append(found.x)
+            slopes.append((found.x - given) / step)
+        return _SolvedStages(increments, converged, eta, slowest, evaluations)

@@ -17,7 +17,6 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.implicit import custom_root
 from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
@@ -35,7 +34,7 @@ from .radau_table import (
     WEIGHTS,
 )
 from .simplified_newton import is_small, newton_tolerance
-from .stage_roots import stage_solver, unchanged
+from .stage_roots import stage_root
 from .stage_systems import identity
 
 _MAX_ITERATIONS = 6
@@ -361,7 +360,7 @@ def _stages(problem: IvpProblem, t: Any, h: Any, y: Any, zs: list[Any]) -> Any:
         return np.concatenate([z - h * combination(row, fs) for z, row in rows])
 
     start = np.concatenate(zs)
-    flat = custom_root(residual, start, unchanged, tangent_solve=stage_solver(start))
+    flat = stage_root(residual, start)
     return [flat[k * n : (k + 1) * n] for k in range(3)]
 
 

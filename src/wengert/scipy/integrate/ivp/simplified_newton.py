@@ -21,7 +21,6 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.implicit.matrix_structure import MatrixStructure
 from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
@@ -117,15 +116,6 @@ class IterationMatrix(NamedTuple):
         if is_small(b):
             return solve(_matrix(problem, self.jac, scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
-
-    def near(
-        self, problem: IvpProblem, t: Any, y: Any, scale: Any
-    ) -> tuple[MatrixStructure | None, Any]:
-        """The structure of a sparse matrix, and its entries."""
-        found = structured_jacobian(problem, t, y)
-        if found is None or found.structure.kind != "sparse":
-            return None, None
-        return found.structure, fixed(found.entries(scale, y.dtype))
 
     def after(self, slowest: Any, converged: Any) -> tuple[IterationMatrix, IterationMatrix]:
         """For the next step, and for another attempt of this one.

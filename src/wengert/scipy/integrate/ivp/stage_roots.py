@@ -1,24 +1,26 @@
 """The derivative of the stages of a step: linear systems with the Jacobian at each stage.
 
     stage_root     the solution of the equation of a stage, which is known, with its derivative
-    StageRoot      the rule of large sparse systems
-    NearSystem     a system that is solved by the factors of another one of the same step
+    NearMatrix     a matrix that is near those of all stages of a step
+    StageRoot      the rule of large systems
+    NearSystem     a sparse system that is solved by the factors of the matrix near
 
-The matrices of the stages differ by the change of the Jacobian in one step.  Those of large sparse
-systems are not factorized: one factorization for each step is the preconditioner of all of its
-stages (wengert.scipy.sparse.linalg.near_solve_operation).  Small systems are dense.
+The matrices of the stages differ by the change of the Jacobian in one step.  Those of large systems
+are not factorized: one factorization for each step is the preconditioner of all of its stages, of
+GMRES for sparse ones (wengert.scipy.sparse.linalg.near_solve_operation), of iterative refinement
+for dense ones (dense_refinement.py).  Small systems are eliminated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import shape_of
+from wengert._engine.core.handle import describe, shape_of
 from wengert._engine.core.linear_patterns import patterns
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.trace_notes import note
@@ -30,72 +32,107 @@ from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert._engine.ops.linalg.linear_solve import solve
 
-_DENSE = 64  # unknowns up to which derivatives of stages do not look for a pattern of zeros
+from .dense_refinement import LEAST_REFINED, DenseNearSystem, StageSystem, near_factors
+from .problem import IvpProblem, fixed
+from .stage_systems import UNROLLED, identity, structured_jacobian
+
 _ONE = pytree.flatten(0.0)[1]
 
 
-def stage_root(
-    residual: Callable[[Any], Any], root: Any, structure: MatrixStructure | None, near: Any
-) -> Any:
+class NearMatrix(NamedTuple):
+    """A matrix that is near those of all stages of a step.
+
+    structure : sparse or dense.
+    values : its entries, if it is sparse; its factors and what is known of them, if it is dense.
+    """
+
+    structure: MatrixStructure
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of_step(
+        cls, problem: IvpProblem, start: tuple[Any, Any], end: tuple[Any, Any], scale: Any
+    ) -> NearMatrix | None:
+        """The matrix ``M - scale * J`` of a step; None for small and for banded systems.
+
+        start, end : time and state at the start, where Newton's iteration has the factors of a
+            sparse matrix, and at the end, where several stages are.
+        """
+        (t, y), n = start, shape_of(start[1])[0]
+        if not isinstance(n, int) or n < LEAST_REFINED:
+            return None
+        found = structured_jacobian(problem, t, fixed(y))
+        if found is None:
+            jac = problem.jacobian(end[0], fixed(end[1]))
+            mass = identity(jac) if problem.mass is None else problem.mass
+            return cls(MatrixStructure("dense", n), near_factors(fixed(mass - scale * jac)))
+        if found.structure.kind != "sparse":
+            return None
+        return cls(found.structure, (fixed(found.entries(scale, y.dtype)),))
+
+
+def stage_root(residual: Callable[[Any], Any], root: Any, near: NearMatrix | None = None) -> Any:
     """The root of a residual that is known, with its derivative.
 
     Parameters
     ----------
     residual : callable
     root : vector
-    structure : MatrixStructure or None
-        Of the Jacobian of the residual.
-    near : vector
-        The entries of a matrix of this structure that is near the Jacobian, if it is sparse.
+    near : NearMatrix or None
+        Near the Jacobian of the residual.
     """
-    if structure is None or structure.kind != "sparse":
-        return custom_root(residual, root, unchanged, tangent_solve=stage_solver(root))
-    spec = Spec((structure.size,), root.dtype)
+    n = shape_of(root)[0]
+    if not isinstance(n, int) or n <= UNROLLED:
+        return custom_root(residual, root, _unchanged, tangent_solve=_eliminated)
+    spec, added = Spec((n,), root.dtype), () if near is None else near.values
     found, consts = GraphFunction.traced(lambda u: [residual(u)], [spec], "the stage")
-    inputs = [Spec(tuple(near.shape), near.dtype), *[n.spec for n in found.body.inputs]]
-    count = found.captured
+    specs = [Spec(s.shape, s.dtype) for s in map(describe, added)]
+    count, first = found.captured, len(specs)
     with_near = GraphFunction.traced_alone(
-        lambda near, *xs: found(xs[:count], xs[count:]), inputs, "the stage"
+        lambda *xs: found(xs[first : first + count], xs[first + count :]),
+        [*specs, *[n.spec for n in found.body.inputs]],
+        "the stage",
     )
-    equation = GraphFunction(with_near.body, count + 1)
-    return solver_call(StageRoot(equation, spec, structure), [near, *consts, root])[0]
+    equation = GraphFunction(with_near.body, count + first)
+    rule = StageRoot(equation, spec, None if near is None else near.structure)
+    return solver_call(rule, [*added, *consts, root])[0]
 
 
-def unchanged(residual: Any, start: Any) -> Any:
+def _unchanged(residual: Any, start: Any) -> Any:
     """The initial guess, for a root that is known already."""
     return start
 
 
-def stage_solver(y: Any) -> Any:
-    """The solver of derivatives of stages: dense for small systems; None: by the pattern."""
-    n = shape_of(y)[0]
-    return _dense if isinstance(n, int) and n <= _DENSE else None
-
-
-def _dense(product: Any, b: Any) -> Any:
+def _eliminated(product: Any, b: Any) -> Any:
     return solve(vmap(product, out_axes=1)(np.eye(b.shape[0], dtype=b.dtype)), b)
 
 
 class StageRoot(Root):
-    """A root that is known; the first value that the residual captures is that of the matrix near.
+    """A root that is known; the residual captures the values of the matrix near first.
 
-    The residual does not depend on it, so that its cotangent is zero.
+    The residual does not depend on them, so that their cotangents are zero.
     """
 
-    def __init__(self, residual: GraphFunction, spec: Spec, structure: MatrixStructure) -> None:
-        super().__init__("the stage", residual, _ONE, [spec], unchanged, None)
+    def __init__(
+        self, residual: GraphFunction, spec: Spec, structure: MatrixStructure | None
+    ) -> None:
+        super().__init__("the stage", residual, _ONE, [spec], _unchanged, None)
         self.matrix_structure = structure
 
     def _key_of(self, *what: Any) -> Any:
         """As in `Root`; systems of one residual have one structure."""
-        return ("near", what, self.residual)
+        return ("stage", what, self.residual, self.matrix_structure is None)
 
     def _linearized(
         self, consts: Sequence[Any], ys: Sequence[Any]
     ) -> tuple[LinearSystem, list[Any]]:
         """The Jacobian at the root as a linear system, and the values that it captures."""
-        system = NearSystem(self._jacobian, self.specs[0], self.matrix_structure)
-        return system, [*consts, *ys]
+        near, given, values = self.matrix_structure, (self._jacobian, self.specs[0]), [*consts, *ys]
+        if near is None:
+            return StageSystem(*given), values
+        if near.kind == "dense":
+            return DenseNearSystem(*given), values
+        return NearSystem(*given, near), values
 
 
 class NearSystem(LinearSystem):
