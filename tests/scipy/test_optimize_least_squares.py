@@ -193,3 +193,28 @@ def test_bad_input():
         wg.grad(lambda b: optimize.nnls(np.ones((2, 2)), b)[0][0])(np.ones(3))
     with pytest.raises(MatrixError, match="ingular"):
         wg.grad(lambda b: optimize.nnls(np.ones((3, 2)), b)[0][0])(np.ones(3))
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+@pytest.mark.parametrize("start", [[1.0, 1.0], [5.0, 3.0], [2.0, 0.0]])
+def test_compiled_functions_call_minpack_as_scipy_does(start, limit):
+    """The values, status and number of calls of `least_squares`."""
+    t = np.linspace(0.0, 4.0, 20)
+    y = 2.5 * np.exp(-1.3 * t) + 0.1 * np.cos(7.0 * t)
+
+    def fit(y):
+        options = {"method": "lm", "x_scale": "jac", "max_nfev": limit}
+        found = optimize.least_squares(lambda p: p[0] * np.exp(-p[1] * t) - y, start, **options)
+        return found.x, found.status, found.nfev, found.success
+
+    for found, want in zip(wg.jit(fit)(y), fit(wg.tensor(y)), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-13)
+
+
+def test_compiled_functions_refuse_residuals_that_are_not_finite():
+    def fit(y):
+        return optimize.leastsq(lambda p: np.log(p) - y, np.array([-1.0, 1.0]))[0]
+
+    for run in (fit, wg.jit(fit)):
+        with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="not finite"):
+            run(wg.tensor(np.ones(2)) if run is fit else np.ones(2))

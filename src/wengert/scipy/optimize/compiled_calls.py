@@ -110,6 +110,15 @@ def evaluated_last(body: Body, values: Sequence[Any]) -> Callable[[Any], Any]:
     return function
 
 
+def _in_memory(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An array as machine code reads it: contiguous and aligned."""
+    if type(value) is np.ndarray and value.dtype == dtype:
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned:
+            return value
+    return np.require(np.asarray(value, dtype), dtype, ["C", "A"])
+
+
 class _Bound:
     """Machine code with memory for its argument and result.
 
@@ -124,10 +133,7 @@ class _Bound:
     def __init__(self, body: Body, run: CompiledBody, values: Sequence[Any]) -> None:
         self._run, self._values = run, list(values)
         *specs, own = [n.spec for n in body.inputs]
-        self._given = [
-            np.require(np.asarray(v, s.dtype), s.dtype, ["C", "A"])
-            for v, s in zip(values, specs, strict=True)
-        ]
+        self._given = [_in_memory(v, s.dtype) for v, s in zip(values, specs, strict=True)]
         self._argument = np.empty(own.shape, own.dtype)
         self._result = np.empty(body.outputs[0].spec.shape, body.outputs[0].spec.dtype)
         arrays = [*self._given, self._argument]

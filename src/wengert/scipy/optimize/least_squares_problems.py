@@ -41,6 +41,10 @@ _LOSSES: dict[str, Function] = {
 }
 
 
+_STATUS_OF_MINPACK = {1: 2, 2: 3, 3: 4, 4: 1, 5: 0}  # of least_squares
+_CALLS_PER_UNKNOWN = 100  # at most, as in least_squares
+
+
 @dataclass(frozen=True)
 class LeastSquaresSolver:
     """`scipy.optimize.least_squares` with its options; starts may end with bounds."""
@@ -66,6 +70,41 @@ class LeastSquaresSolver:
             x = np.where(found.active_mask < 0, starts[1], x)
             x = np.where(found.active_mask > 0, starts[2], x)
         return Outcome(x, bool(found.success), found.status, found.nfev, -1, found)
+
+    def without_result(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
+        """The same without SciPy's result.
+
+        MINPACK is called as `scipy.optimize.leastsq` calls it: `least_squares` takes several times
+        as long as MINPACK for small problems.
+        """
+        options, start = self.options.value, np.asarray(starts[0], float)
+        first = functions[0](start) if self._is_minpack(len(starts)) else None
+        if first is None or first.size < start.size or not np.all(np.isfinite(first)):
+            return self(functions, starts)
+        x, _, details, _, code = scipy.optimize.leastsq(
+            functions[0],
+            start,
+            Dfun=functions[1],
+            full_output=True,
+            **{name: options[name] for name in ("ftol", "xtol", "gtol")},
+            maxfev=options["max_nfev"] or _CALLS_PER_UNKNOWN * start.size,
+        )
+        if code not in _STATUS_OF_MINPACK:
+            return self(functions, starts)
+        status = _STATUS_OF_MINPACK[code]
+        return Outcome(x, status > 0, status, details["nfev"])
+
+    def _is_minpack(self, starts: int) -> bool:
+        """Whether options are those of MINPACK, and steps are scaled by it."""
+        given = self.options.value
+        tolerances = [given[name] for name in ("ftol", "xtol", "gtol")]
+        return (
+            (self.method, self.loss, starts) == ("lm", "linear", 1)
+            and isinstance(given.get("x_scale"), str)
+            and not given.keys() & {"tr_options", "callback", "workers"}
+            and not given["verbose"]
+            and all([tol is not None and tol > np.finfo(float).eps for tol in tolerances])
+        )
 
 
 def least_squares(

@@ -61,7 +61,10 @@ class SolverOptions:
 
 
 class Solver(Protocol):
-    """A solver with its options; hashable."""
+    """A solver with its options; hashable.
+
+    A method `without_result` does the same without SciPy's result, for compiled functions.
+    """
 
     def __call__(self, functions: Sequence[Function], starts: Sequence[Any]) -> Outcome:
         """Solve: `functions` take the unknowns; `starts` are initial guesses or brackets."""
@@ -77,7 +80,9 @@ def run_solver(
     """The outcome for plain operands: captured values, then the starts."""
     consts, starts = list(operands[:captured]), list(operands[captured:])
     make = bound if compiled else evaluated_last
-    return solver([make(body, consts) for body in functions], starts)
+    run = getattr(solver, "without_result", solver) if compiled else solver
+    outcome: Outcome = run([make(body, consts) for body in functions], starts)
+    return outcome
 
 
 class _Bisections:
