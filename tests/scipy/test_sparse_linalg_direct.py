@@ -12,6 +12,7 @@ from wengert.errors import ArgumentError, MatrixError, ShapeError
 from wengert.scipy.sparse import csr_array, linalg
 from wengert.scipy.sparse.linalg import factors
 from wengert.scipy.sparse.linalg.determinant_operations import sparse_slogdet
+from wengert.scipy.sparse.linalg.factors import factor_of
 from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
 from wengert.testing import check_grads
 
@@ -409,3 +410,15 @@ def test_empty_matrices_and_rows():
     assert sparse_slogdet(data, indices, indptr) == (1.0, 0.0)
     with pytest.raises(MatrixError, match="singular"):
         sparse_solve(np.ones(1), np.array([0]), np.array([0, 1, 1]), np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.8, 2.0, 4.0])
+def test_condition_numbers_of_bordered_matrices(angle):
+    """The vector of ones has no part that the inverse enlarges, if two rows differ by a sign."""
+    vector = np.array([0.0, 0.0, np.cos(angle), np.sin(angle)])
+    a = np.zeros((5, 5))
+    a[:4, :4] = np.diag([2.0, 3.0, 4e-16, 4e-16])
+    a[:4, 4], a[4, :4] = -vector, vector
+    rows, columns = np.nonzero(a)
+    factor = factor_of(a[rows, columns], columns, np.searchsorted(rows, np.arange(6)))
+    assert factor.condition > 1e14

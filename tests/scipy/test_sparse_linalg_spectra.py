@@ -290,6 +290,9 @@ def test_generalized_eigenvalues_of_dense_and_equal():
     np.testing.assert_allclose(wg.grad(lowest)(m), -w[0] * np.outer(v[:, 0], v[:, 0]), atol=1e-12)
     with pytest.raises(MatrixError):
         wg.grad(lambda s: np.sum(linalg.eigsh(s * np.eye(6), 2, M=2.0 * np.eye(6))[0]))(2.0)
+    double = np.diag([1.0, 2.0, 0.5, 0.2, 3.0, 3.0])  # of which one is asked for
+    with pytest.raises(MatrixError, match="singular"):
+        wg.grad(lambda a: linalg.eigsh(a, 1, M=np.eye(6))[0][0])(double)
 
 
 def _general(p, dtype):

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from wengert._engine.implicit.matrix_structure import probe_vector
+
 from .matrix_factors import MatrixFactors, counts
 from .matrix_patterns import MatrixPattern
 from .selected_inverse_kernel import TriangularLines
@@ -219,10 +221,11 @@ class SuperLUFactors(MatrixFactors):
         """The estimate for scaled rows and columns, by products with the inverse.
 
         The method of N. J. Higham, "FORTRAN codes for estimating the one-norm of a real or complex
-        matrix", 1988.
+        matrix", 1988, from a random vector: the vector of ones may have no part that grows.
         """
         n = len(rows)
-        x, found = np.full((n, 1), 1.0 / n), 0.0
+        x, found = probe_vector(n)[:, None], 0.0
+        x = x / np.sum(np.abs(x))
         for _ in range(3):
             y = self.solve(x / columns, 1) / rows
             total = float(np.sum(np.abs(y)))
