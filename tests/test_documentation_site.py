@@ -64,6 +64,17 @@ def test_every_example_has_a_picture_data_and_a_time():
     assert "](../pictures/nile.png)" in text and "Data: flow of the Nile at Aswan" in text
 
 
+@pytest.mark.slow
+def test_pictures_of_examples_can_be_drawn(tmp_path, monkeypatch):
+    pictures = pytest.importorskip("tools.documentation.example_pictures", reason="matplotlib")
+    monkeypatch.setattr(pictures, "DOCS", tmp_path)
+    (tmp_path / "pictures").mkdir()
+    for name in pictures.DRAWINGS:
+        pictures.draw(name)
+    drawn = {path.stem: path.stat().st_size for path in (tmp_path / "pictures").iterdir()}
+    assert sorted(drawn) == sorted(pictures.DRAWINGS) and min(drawn.values()) > 1000
+
+
 @pytest.mark.parametrize(
     ("target", "page", "place"),
     [

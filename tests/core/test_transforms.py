@@ -12,6 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import (
+    ArgumentError,
     NotDifferentiableError,
     NotScalarError,
     ShapeError,
@@ -266,6 +267,17 @@ def test_errors_of_second_derivatives_name_the_transformation():
         wg.jit(wg.hessian(lambda x: None))(x)
     with pytest.raises(NotScalarError, match=r"^hvp of <lambda>"):
         wg.hvp(lambda x: x**2, (x,), (x,))
+
+
+@pytest.mark.parametrize("given", [1.5, np.ones(2), (np.ones(2), 1.0), "x", {"a": 1.0}])
+def test_arguments_in_place_of_argnums(given):
+    for transform in (wg.grad, wg.value_and_grad, wg.hessian, wg.jacobian):
+        with pytest.raises(
+            ArgumentError, match=rf"{transform.__name__}\(sin\)\(x\) \(at .*test_tr"
+        ):
+            transform(np.sin, given)
+    for numbers in (0, [0], (0,), np.int64(0), np.array([0]), range(1)):
+        assert np.size(wg.grad(np.sin, numbers)(0.5)) == 1
 
 
 def test_wrong_seeds_and_tangents():

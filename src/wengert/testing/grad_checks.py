@@ -19,7 +19,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.spec import spec_of
-from wengert.errors import CheckError, StructureError
+from wengert.errors import CheckError, StructureError, at, user_line
 
 from .finite_differences import directional
 
@@ -78,7 +78,9 @@ def check_grads(
     >>> check_grads(lambda x: np.sin(x) * x, (np.array([0.3, 2.0]),))
     """
     if not isinstance(args, tuple | list):
-        raise StructureError("check_grads: args must be a tuple of arguments, (x,) for one.")
+        raise StructureError(
+            f"check_grads: args must be a tuple of arguments, (x,) for one{at(user_line())}."
+        )
     unknown = set(modes) - {"fwd", "rev"}
     if unknown:
         raise ValueError(f"modes may contain 'fwd' and 'rev', not {sorted(unknown)}")

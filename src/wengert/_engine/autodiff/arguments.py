@@ -23,8 +23,8 @@ from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.message_order import is_used, refuse_first_use
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.uniform_arrays import zeros
-from wengert._engine.core.validation import integers, words
-from wengert.errors import NotDifferentiableError, StructureError, at, user_line
+from wengert._engine.core.validation import integers, spelled, words
+from wengert.errors import ArgumentError, NotDifferentiableError, StructureError, at, user_line
 
 from .messages import Messages
 from .tape import fresh
@@ -55,6 +55,24 @@ def recorded(
     if not was_used:
         refuse_first_use()
     return results
+
+
+_NOT_POSITIONS = (float, complex, str, dict, np.inexact, Handle)  # but arguments of a function
+
+
+def check_argnums(argnums: object, what: str) -> None:
+    """Raise at once where ``grad(f, x)`` is written for ``grad(f)(x)``."""
+    if type(argnums) is int:
+        return
+    given = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    arrays = any(isinstance(x, np.ndarray) and x.dtype.kind not in "iu" for x in given)
+    if arrays or any(isinstance(x, _NOT_POSITIONS) for x in given):
+        transformation, _, fun = what.partition(" of ")
+        raise ArgumentError(
+            f"{what}: argnums must be an integer or a sequence of integers, not {spelled(argnums)}."
+            f" The result is a function, to which arguments are passed: {transformation}({fun})(x)"
+            f"{at(user_line())}."
+        )
 
 
 def name_of(fun: Any) -> str:

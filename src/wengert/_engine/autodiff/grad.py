@@ -25,7 +25,7 @@ from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.validation import function
 from wengert._engine.kinds.batching import elementwise_batching
 
-from .arguments import Argnums, DifferentiatedCall, name_of
+from .arguments import Argnums, DifferentiatedCall, check_argnums, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
 from .wrapper import derived
 
@@ -211,6 +211,7 @@ def value_and_grad(
     function(fun, _what)
     check_policy(unconnected)
     what = f"{_what} of {name_of(fun)}"
+    check_argnums(argnums, what)
     return derived(
         fun,
         value_and_gradient,

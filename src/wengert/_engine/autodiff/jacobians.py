@@ -30,7 +30,7 @@ from wengert.errors import (
 )
 
 from . import overflows
-from .arguments import Argnums, DifferentiatedCall, name_of
+from .arguments import Argnums, DifferentiatedCall, check_argnums, name_of
 from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
 from .grad import gradient_of
 from .jvp_vjp import jvp
@@ -84,8 +84,7 @@ def jacobian(
     argnames : str or sequence of str, optional
         Arguments to differentiate with respect to, by name.
     mode : {"auto", "fwd", "rev"}
-        One forward pass per input element, or one backward pass per output element; "auto" uses
-        the smaller number.
+        A pass per input element ("fwd") or per output element ("rev"); "auto": the fewer ones.
 
     Returns
     -------
@@ -109,6 +108,7 @@ def jacobian(
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise ArgumentError(f"mode={mode!r} is not one of {MODES}{at(user_line())}.")
+    check_argnums(argnums, f"jacobian of {name_of(fun)}")
     return derived(fun, jacobian_of, fun, argnums, argnames, mode, "jacobian", name="jacobian")
 
 
@@ -331,7 +331,7 @@ def _spec(out: Array, what: str) -> Spec:
     if not isinstance(spec, Spec):
         raise StructureError(
             f"{what}: it returned a {type(out).__name__}, which has no derivative. Return arrays"
-            f"{at(user_line())}."
+            f"{'' if out is not None else ' (`return` is missing)'}{at(user_line())}."
         )
     return spec
 
