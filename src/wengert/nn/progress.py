@@ -1,7 +1,8 @@
 """A progress bar with figures such as the loss, and the remaining time.
 
 On a terminal with rich installed (the extra `demo`) it is a bar; otherwise plain lines are printed,
-by default ten in total, so that logs stay readable.  The bar itself is in rich_progress.py.
+by default ten in total, so that logs stay readable.  The bar itself is in rich_progress.py.  A bar
+of tqdm, or of another class with its interface, is used if it is given.
 
     with Progress(epochs * len(loader), "training") as progress:
         ...
@@ -13,12 +14,59 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TextIO
 
 from wengert._engine.core.lazy_import import LazyModule
+from wengert.errors import ArgumentError, at, user_line
 
 bars: Any = LazyModule("wengert.nn.rich_progress")  # needs rich, which may not be installed
+
+
+class Bar(Protocol):
+    """A bar of tqdm, as far as it is used."""
+
+    def update(self, n: int) -> object:
+        """Advance by some steps."""
+
+    def close(self) -> None:
+        """Draw the last state."""
+
+
+class GivenBar:
+    """A bar that the user has chosen.
+
+    Parameters
+    ----------
+    make : callable
+        Called as ``make(total=, desc=)``: the class `tqdm.tqdm`, for example.
+    total : int
+    description : str
+    """
+
+    def __init__(self, make: Callable[..., Bar], total: int, description: str) -> None:
+        self._make, self._total, self._description = make, total, description
+        self._bar: Bar | None = None
+
+    def start(self) -> None:
+        """Start drawing."""
+        self._bar = self._make(total=self._total, desc=self._description)
+
+    def update(self, advance: int, figures: str) -> None:
+        """Advance by some steps, and show figures if the bar can."""
+        if self._bar is None:
+            self.start()
+        assert self._bar is not None
+        show = getattr(self._bar, "set_postfix_str", None)
+        if show is not None:
+            show(figures, refresh=False)
+        self._bar.update(advance)
+
+    def stop(self) -> None:
+        """Draw the last state and stop."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
 
 class Progress:
@@ -33,6 +81,9 @@ class Progress:
         Default standard error.
     lines : int, default 10
         The number of plain lines in total, if `file` is not a terminal.
+    bar : callable, optional
+        Makes the bar, as ``bar(total=, desc=)``: `tqdm.tqdm`, `tqdm.rich.tqdm`,
+        `tqdm.notebook.tqdm`.
 
     Attributes
     ----------
@@ -51,7 +102,12 @@ class Progress:
     """
 
     def __init__(
-        self, total: int, description: str = "", file: TextIO | None = None, lines: int = 10
+        self,
+        total: int,
+        description: str = "",
+        file: TextIO | None = None,
+        lines: int = 10,
+        bar: Callable[..., Bar] | None = None,
     ) -> None:
         self.total = total
         self.description = description
@@ -61,7 +117,9 @@ class Progress:
         self._written = 0
         self._begin = time.perf_counter()
         self._bar: Any = None
-        if bars is not None and self._file.isatty():
+        if bar is not None:
+            self._bar = GivenBar(bar, total, description)
+        elif bars is not None and self._file.isatty():
             with contextlib.suppress(ImportError):  # without rich: plain lines
                 self._bar = bars.Bar(total, description, self._file)
 
@@ -101,6 +159,24 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def given_bar(progress: bool | Callable[..., Bar]) -> Callable[..., Bar] | None:
+    """What makes the bar, of an argument `progress`; None if it is True or False.
+
+    Raises
+    ------
+    ArgumentError
+        It is something else.
+    """
+    if isinstance(progress, bool):
+        return None
+    if not callable(progress):
+        raise ArgumentError(
+            f"progress={progress!r}: must be True, False, or a class of bars such as "
+            f"tqdm.tqdm{at(user_line())}."
+        )
+    return progress
 
 
 def track(items: Iterable[Any], description: str = "", **options: Any) -> Iterator[Any]:

@@ -1,10 +1,13 @@
 """fit: training, compiled and eager; accumulation, averages, callbacks, errors."""
 
+import importlib
 import io
 import os
 import signal
 import sys
 import threading
+import typing
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import pytest
 import wengert as wg
 from wengert import errors, nn, optim
 from wengert.data import DataLoader
+from wengert.nn.progress import Progress
 from wengert.nn.training import (
     Callback,
     EarlyStopping,
@@ -493,3 +497,62 @@ def test_wrong_shapes_are_named_in_compiled_steps_too():
         with pytest.raises(errors.ShapeError, match="4"):
             nn.fit(Plain(), (x[:, :3], y), nn.CrossEntropyLoss(), compile=compile, progress=False)
     assert wg.nn.fit is nn.fit
+
+
+class RecordedBar:
+    """A bar with the interface of tqdm."""
+
+    made: typing.ClassVar = []
+
+    def __init__(self, total, desc):
+        self.total, self.desc, self.done, self.figures, self.closed = total, desc, 0, "", False
+        self.made.append(self)
+
+    def update(self, n):
+        self.done += n
+
+    def set_postfix_str(self, text, refresh):
+        self.figures = text
+
+    def close(self):
+        self.closed = True
+
+
+def test_progress_in_a_given_bar(capsys):
+    RecordedBar.made.clear()
+    training(Net(), 2, progress=RecordedBar)
+    (bar,) = RecordedBar.made
+    assert (bar.total, bar.done, bar.desc, bar.closed) == (14, 14, "training", True)
+    assert "loss 0." in bar.figures and "samples/s" in bar.figures
+    plain = Progress(3, bar=lambda total, desc: RecordedBar(total, desc))
+    plain.update(2)  # also without a block
+    assert RecordedBar.made[-1].done == 2
+    assert capsys.readouterr().err == ""
+    with pytest.raises(errors.ArgumentError, match=r"tqdm\.tqdm"):
+        training(Net(), 2, progress="bar")
+
+
+@pytest.mark.parametrize("name", ["tqdm", "tqdm.rich"])
+def test_progress_in_bars_of_tqdm(name, capsys):
+    pytest.importorskip("tqdm")
+    pytest.importorskip("rich")
+    module = importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tqdm.rich is called experimental
+        training(Net(), 2, progress=module.tqdm)
+    out, err = capsys.readouterr()
+    assert "training" in out + err and "14/14" in out + err
+
+
+def test_progress_of_solvers_in_a_bar():
+    """What docs/training.md shows: callbacks of solvers advance a bar."""
+    bar = RecordedBar(None, "minimize")
+
+    def objective(x):
+        return np.sum((x - 1.0) ** 4)
+
+    optim.minimize(objective, np.zeros(3), callback=lambda x: bar.update(1))
+    assert bar.done > 2
+    bar = RecordedBar(None, "nlp")
+    found = optim.nlp(objective, np.zeros(2), callback=lambda state: bar.update(1))
+    assert bar.done in (found.nit, found.nit + 1)

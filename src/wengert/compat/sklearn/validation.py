@@ -67,8 +67,8 @@ def labeled(estimator: Any, x: Any, y: Any) -> tuple[Array, Array]:
     estimator.classes_, codes = np.unique(y, return_inverse=True)
     if len(estimator.classes_) < 2:
         raise ArgumentError(
-            f"{type(estimator).__name__}.fit was given a single class, "
-            f"{estimator.classes_[0]!r}. A classifier needs at least two{at(user_line())}."
+            f"{type(estimator).__name__}.fit was given one class, "
+            f"{estimator.classes_.tolist()[0]!r}. A classifier needs at least two{at(user_line())}."
         )
     return x, codes
 

@@ -50,7 +50,7 @@ def fit(
     checkpoint: Any = None,
     resume: Any = False,
     log: Any = None,
-    progress: bool = True,
+    progress: bool | Callable[..., Any] = True,
     batch_size: int = 32,
     rng: Any = None,
     compile: bool = True,
@@ -100,8 +100,9 @@ def fit(
         Continue from the last checkpoint in that folder, if it exists; or from a given file.
     log : path or list of paths, optional
         Names that end with ``.jsonl`` are JSON Lines files, others folders for TensorBoard.
-    progress : bool, default True
-        Show a progress bar (plain lines without a terminal) on standard error.
+    progress : bool or callable, default True
+        Show a progress bar (plain lines without a terminal) on standard error. A class with the
+        interface of tqdm makes the bar: ``progress=tqdm.tqdm``.
     batch_size, rng
         Options of the loaders of arrays and datasets.
     compile : bool, default True

@@ -16,7 +16,7 @@ after the same step.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,7 +28,7 @@ from wengert.errors import NotFiniteError, StructureError, at, user_line
 from wengert.optim import Optimizer
 
 from ..module import Module
-from ..progress import Progress
+from ..progress import Progress, given_bar
 from .batch_iteration import BYTES, FLAG, OWN, BatchSource, size_of
 from .evaluation import figures_of, measured, metrics_of, modes
 from .history import History
@@ -140,7 +140,7 @@ class Run:
         callbacks: Sequence[Callback],
         checkpoint: Saves | None,
         accumulate: int,
-        progress: bool,
+        progress: bool | Callable[..., Any],
         check_finite: bool,
         more: Mapping[str, Any],
     ) -> None:
@@ -163,7 +163,8 @@ class Run:
         self._replay = None
         if check_finite:
             self._replay = StepReplay(self._captured, self._put_back, self.processes is None)
-        self._shows, self._samples = progress and self.rank == 0, 0
+        self._shows, self._samples = bool(progress) and self.rank == 0, 0
+        self._make_bar = given_bar(progress)
         self._wish, self._flagged = "", False  # why this process wants to stop; whether one does
         self._interrupts = Interrupts(_NOTICE)
 
@@ -198,7 +199,7 @@ class Run:
         length = len(self.source)
         self._counts = int(length > 0)  # progress counts batches, or epochs if length is unknown
         left = (self.epochs - self._over) * (length or 1) - self.source.done * self._counts
-        self._progress = Progress(max(1, left), "training")
+        self._progress = Progress(max(1, left), "training", bar=self._make_bar)
         with self._interrupts, self._progress if self._shows else nullcontext():
             try:
                 with modes(self.model):
