@@ -157,6 +157,7 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "ops": ("_engine.ops", {}),
     "rewrite": ("_engine.rewrite", {}),
     "show": ("_engine.visualization", {}),
+    "show.fits": ("_engine.visualization.fit_plots", {}),
     "show.training": ("_engine.visualization.training_plots", {}),
     "tree": ("_engine.tensor.tree", {}),
     "extend.op_library": ("extend.op_classes", {}),

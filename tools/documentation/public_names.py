@@ -26,8 +26,8 @@ GROUPS: dict[str, str] = {
     "Models and training": """wengert.nn wengert.nn.functional wengert.nn.init wengert.nn.training
         wengert.optim wengert.data wengert.estimators wengert.onnx""",
     "Graphs and compilation": """wengert.graphs wengert.rewrite wengert.backends wengert.compiling
-        wengert.memory wengert.cache wengert.show wengert.show.training wengert.keep
-        wengert.debug""",
+        wengert.memory wengert.cache wengert.show wengert.show.fits wengert.show.training
+        wengert.keep wengert.debug""",
     "Several processes": "wengert.distributed",
     "Extending and testing": "wengert.extend wengert.testing wengert.ops wengert.errors",
     "Other programs": """wengert.compat wengert.compat.autograd wengert.compat.sklearn
@@ -38,8 +38,8 @@ MODULES = [name for group in GROUPS.values() for name in group.split()]
 
 def module(name: str) -> types.ModuleType:
     """The module of this name, which may be a table of names that are imported at first use."""
-    if name == "wengert.show.training":
-        return importlib.import_module("wengert").show.training  # type: ignore[no-any-return]
+    if name in ("wengert.show.fits", "wengert.show.training"):
+        return getattr(importlib.import_module("wengert").show, name.rpartition(".")[2])  # type: ignore[no-any-return]
     return importlib.import_module(name)
 
 

@@ -23,7 +23,7 @@ from wengert.errors import ArgumentError, at, user_line
 bars: Any = LazyModule("wengert.nn.rich_progress")  # needs rich, which may not be installed
 
 
-class Bar(Protocol):
+class TqdmBar(Protocol):
     """A bar of tqdm, as far as it is used."""
 
     def update(self, n: int) -> object:
@@ -44,9 +44,9 @@ class GivenBar:
     description : str
     """
 
-    def __init__(self, make: Callable[..., Bar], total: int, description: str) -> None:
+    def __init__(self, make: Callable[..., TqdmBar], total: int, description: str) -> None:
         self._make, self._total, self._description = make, total, description
-        self._bar: Bar | None = None
+        self._bar: TqdmBar | None = None
 
     def start(self) -> None:
         """Start drawing."""
@@ -107,7 +107,7 @@ class Progress:
         description: str = "",
         file: TextIO | None = None,
         lines: int = 10,
-        bar: Callable[..., Bar] | None = None,
+        bar: Callable[..., TqdmBar] | None = None,
     ) -> None:
         self.total = total
         self.description = description
@@ -161,7 +161,7 @@ class Progress:
             self._bar.stop()
 
 
-def given_bar(progress: bool | Callable[..., Bar]) -> Callable[..., Bar] | None:
+def given_bar(progress: bool | Callable[..., TqdmBar]) -> Callable[..., TqdmBar] | None:
     """What makes the bar, of an argument `progress`; None if it is True or False.
 
     Raises
