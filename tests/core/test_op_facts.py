@@ -9,6 +9,7 @@ from wengert._engine.core.op_facts import (
     ARITHMETIC,
     AT_ORIGIN,
     BRANCH,
+    INTEGRAND,
     LOOPS,
     REPLAY,
     Cost,
@@ -95,7 +96,7 @@ def test_facts_are_stated_at_the_operation():
 def test_operations_with_bodies_state_what_these_are(ops):
     found = {n: op.control_flow for n, op in ops.items() if op.kind == "control"}
     assert {"scan", "while", "cond", "switch", "checkpointed", "replay"} <= set(found)
-    assert set(found.values()) == {*LOOPS, BRANCH, REPLAY}
+    assert set(found.values()) == {*LOOPS, BRANCH, REPLAY, INTEGRAND}
 
 
 def test_operands_that_select_are_stated(ops, rng):

@@ -19,6 +19,7 @@ import scipy.integrate
 
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import INTEGRAND
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -41,6 +42,7 @@ class Quadrature(Control):
     """
 
     differentiable = False
+    control_flow = INTEGRAND
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The specs of integral, estimate, status and number of evaluations."""

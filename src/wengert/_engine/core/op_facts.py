@@ -35,6 +35,7 @@ LOOP = "loop"  # one step: scan, while
 CHECKPOINTED = "checkpointed loop"  # one step of a loop that also stores some of its carries
 REPLAY = "replayed loop"  # one step of the backward pass of a checkpointed loop
 BRANCH = "branch"  # one of several alternatives: cond, switch
+INTEGRAND = "integrand"  # the function whose integral is computed: quadrature
 LOOPS = (LOOP, CHECKPOINTED)
 
 NO_OPERANDS = slice(0, 0)
