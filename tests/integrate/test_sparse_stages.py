@@ -31,6 +31,27 @@ def total(p):
 gradient = wg.jit(wg.grad(total))  # compiled once for all tests
 
 
+def of_bdf(p):
+    found = solve(reaction, (0.0, 0.2), Y0, (p,), method="BDF", rtol=1e-4, atol=1e-6)
+    return np.sum(found.y**2), (found.nlu, found.n_steps)
+
+
+def test_gradients_with_kept_factors():
+    before = counts.factorized
+    slope, (factorizations, steps) = wg.jit(wg.grad(of_bdf, has_aux=True))(P)
+    # Those of the solution; the backward pass finds them.
+    assert counts.factorized - before <= factorizations + 2 < steps
+    np.testing.assert_allclose(slope, gradient(P), rtol=0.05)
+
+
+@pytest.mark.slow
+def test_gradients_with_kept_factors_in_both_modes():
+    direction = np.array([1.0, -0.5])
+    slope, _ = wg.grad(of_bdf, has_aux=True)(P)
+    _, dot = wg.jvp(lambda p: of_bdf(p)[0], (P,), (direction,))
+    np.testing.assert_allclose(slope @ direction, dot, rtol=1e-10)
+
+
 @pytest.mark.slow
 def test_eager_gradients():
     np.testing.assert_allclose(wg.grad(total)(P), gradient(P), rtol=1e-10)

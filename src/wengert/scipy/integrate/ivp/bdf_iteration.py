@@ -24,6 +24,7 @@ from .bdf_table import LEADING, SUMS
 from .method import Evaluations
 from .problem import IvpProblem, Tolerance, fixed, rms
 from .simplified_newton import is_small, newton_tolerance
+from .stage_roots import NearMatrix
 from .stage_systems import StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 4
@@ -131,6 +132,13 @@ class BdfJacobian(NamedTuple):
         if is_small(b):
             return solve(_matrix(problem, self.jac, self.scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
+
+    def near(self, problem: IvpProblem) -> NearMatrix | None:
+        """The matrix, which is near that at the solution, if it is sparse."""
+        if not self.is_structured:
+            return None
+        found = structured_jacobian(problem, self.t, self.y)
+        return None if found is None else NearMatrix.sparse(found, self.scale, self.y.dtype)
 
 
 def _matrix(problem: IvpProblem, jac: Any, scale: Any) -> Any:

@@ -84,7 +84,8 @@ class BdfMethod(Method):
         differences = rescaled(used, c.planned / c.step)
         formula = BdfFormula.of(t, h, y, differences, c.order)
         found = solved(problem, formula, c.jacobian, tolerance)
-        d = stage_root(lambda d: formula.residual(problem, d), found.d)
+        near = found.jacobian.near(problem)
+        d = stage_root(lambda d: formula.residual(problem, d), found.d, near)
         sums = [d]
         for difference in reversed(differences):
             sums.append(sums[-1] + difference)

@@ -34,7 +34,7 @@ from wengert._engine.ops.linalg.linear_solve import solve
 
 from .dense_refinement import LEAST_REFINED, DenseNearSystem, StageSystem, near_factors
 from .problem import IvpProblem, fixed
-from .stage_systems import UNROLLED, identity, structured_jacobian
+from .stage_systems import UNROLLED, StructuredJacobian, identity, structured_jacobian
 
 _ONE = pytree.flatten(0.0)[1]
 
@@ -66,9 +66,14 @@ class NearMatrix(NamedTuple):
             jac = problem.jacobian(end[0], fixed(end[1]))
             mass = identity(jac) if problem.mass is None else problem.mass
             return cls(MatrixStructure("dense", n), near_factors(fixed(mass - scale * jac)))
-        if found.structure.kind != "sparse":
+        return cls.sparse(found, scale, y.dtype)
+
+    @classmethod
+    def sparse(cls, jacobian: StructuredJacobian, scale: Any, dtype: Any) -> NearMatrix | None:
+        """The matrix ``I - scale * J``; None for a banded one."""
+        if jacobian.structure.kind != "sparse":
             return None
-        return cls(found.structure, (fixed(found.entries(scale, y.dtype)),))
+        return cls(jacobian.structure, (fixed(jacobian.entries(scale, dtype)),))
 
 
 def stage_root(residual: Callable[[Any], Any], root: Any, near: NearMatrix | None = None) -> Any:
