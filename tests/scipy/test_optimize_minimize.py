@@ -401,3 +401,23 @@ def test_traced_initial_guesses():
     for x in wg.jit(wg.vmap(found, (0, None)))(starts, a):
         np.testing.assert_allclose(x, want, atol=1e-7)
     np.testing.assert_allclose(wg.jit(wg.jacobian(found))(starts[0], a), 0.0)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "trust-constr"])
+def test_where_a_constraint_becomes_active_the_derivative_is_that_of_one_side(method):
+    """The first unknown is ``max(a, 0)``; both modes choose the same side at zero."""
+    if method == "trust-constr":
+        limits = {"constraints": {"type": "ineq", "fun": lambda x: x[0]}}
+    else:
+        limits = {"bounds": [(0.0, None)] * 2}
+
+    def first(a):
+        def distance(x):
+            return np.sum((x - np.stack([a, 1.0 + a])) ** 2 * np.array([2.0, 1.0]))
+
+        return optimize.minimize(distance, np.full(2, 0.5), method=method, **limits).x[0]
+
+    for a, slopes in ((-0.3, [0.0]), (0.3, [1.0]), (0.0, [0.0, 1.0])):
+        slope = wg.grad(first)(a)
+        assert np.min(np.abs(slope - np.array(slopes))) < 1e-6
+        np.testing.assert_allclose(wg.jvp(first, (a,), (1.0,))[1], slope, atol=1e-9)
