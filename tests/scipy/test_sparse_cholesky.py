@@ -302,3 +302,25 @@ def test_chains_are_found_by_laplace():
     marginal = optim.laplace(negative_log_joint, random="u", params={"u": np.zeros(300), "t": 0.0})
     marginal({"t": 0.1})
     assert type(next(reversed(factors._kept.values()))) is BAND
+
+
+@pytest.mark.parametrize("shape", ["chain", "arrow", "chain with repeated entries"])
+def test_entries_at_equal_distances(shape):
+    """Three diagonals are slices of the entries, which are not those of other patterns."""
+    n = 7
+    rows, columns = np.nonzero(np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 1)
+    if shape == "arrow":
+        rows, columns = np.nonzero((np.eye(n) + np.eye(n)[:1] + np.eye(n)[:, :1]) > 0)
+    a = np.zeros((n, n))
+    a[rows, columns] = np.where(rows == columns, 4.0 + rows, 0.1 * (rows + columns))
+    data, indptr = a[rows, columns], np.searchsorted(rows, np.arange(n + 1))
+    if shape == "chain with repeated entries":
+        data[0] -= 1.0
+        data, columns = np.insert(data, 0, 1.0), np.insert(columns, 0, 0)
+        indptr = indptr + (np.arange(n + 1) > 0)
+    factor = factors.factor_of(data, columns, indptr)
+    places = matrix_patterns.pattern_of(columns.copy(), indptr).halves
+    assert all(isinstance(p, slice) for p in places) == (shape != "arrow")
+    b = np.arange(1.0, n + 1)[:, None]
+    np.testing.assert_allclose(factor.solve(b), np.linalg.solve(a, b), rtol=1e-12)
+    np.testing.assert_allclose(factor.log_determinant()[1], np.linalg.slogdet(a)[1], rtol=1e-12)

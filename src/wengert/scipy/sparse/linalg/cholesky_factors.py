@@ -96,7 +96,7 @@ class BandFactors(CholeskyFactors):
         stored.reshape(-1)[self._band.positions] = off
         return stored
 
-    @property
+    @functools.cached_property
     def bytes(self) -> int:
         """The memory that it needs, about."""
         return sum([int(x.nbytes) for x in (*self._factors, self._diagonal, self.data)])
@@ -235,8 +235,7 @@ def cholesky_of(
     if data.dtype.kind == "c" or (pattern.band is None and pattern.cholmod is None):
         return None
     values = pattern.values(data if data.dtype.char in "fd" else data.astype(float))
-    diagonal, off = values[pattern.diagonal], values[pattern.pairs[0]]
-    other = values[pattern.pairs[1]]
+    diagonal, off, other = [values[places] for places in pattern.halves]
     is_positive = bool(np.all(diagonal > 0))
     if not np.array_equal(off, other):
         rounding = _ROUNDING_IF_KNOWN if is_known else _ROUNDING

@@ -129,6 +129,12 @@ class MatrixPattern:
         return lower, self.transposed[lower]
 
     @functools.cached_property
+    def halves(self) -> tuple[Plain | slice, Plain | slice, Plain | slice]:
+        """Where the diagonal and the `pairs` are; slices for three diagonals, which are faster."""
+        lower, upper = self.pairs
+        return _as_slice(self.diagonal), _as_slice(lower), _as_slice(upper)
+
+    @functools.cached_property
     def may_be_definite(self) -> bool:
         """Whether the pattern is symmetric, and has the whole diagonal."""
         return self.transposed is not None and len(self.diagonal) == self.size
@@ -184,6 +190,16 @@ class MatrixPattern:
         """Where each given entry is in the band."""
         assert self.band is not None
         return self.band.at(self.rows, np.asarray(self.indices, np.int64))
+
+
+def _as_slice(places: Plain) -> Plain | slice:
+    """Ascending positions at equal distances as a slice; others as they are."""
+    if len(places) < 2:
+        return places
+    first, step = int(places[0]), int(places[1] - places[0])
+    if step > 0 and np.array_equal(places, first + step * np.arange(len(places))):
+        return slice(first, int(places[-1]) + 1, step)
+    return places
 
 
 _lock = lock()
