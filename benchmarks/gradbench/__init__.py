@@ -14,6 +14,7 @@ the functions are written from the definitions in its documentation.
     page       results as docs/benchmarks-gradbench.md
     descent    least points by gradient descent, by forward or reverse mode (particle, saddle)
     checkout   GradBench's own evals, from a checkout of it, run against the tool
+    cpp_harness  exported functions in the C++ harness of a checkout, beside derivatives by hand
 
 The contract of a module evals/NAME.py:
 
