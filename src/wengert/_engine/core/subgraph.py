@@ -107,6 +107,19 @@ class Body(BaseGraph):
         return _restored, (rows, *ends, self.name)
 
     @functools.cached_property
+    def reads(self) -> list[frozenset[int]]:
+        """The inputs that each output depends on."""
+        mask = {n: 1 << k for k, n in enumerate(self.inputs)}
+        for node in self.nodes:
+            if node not in mask:
+                reached = 0
+                for a in node.inputs:
+                    reached |= mask[a]
+                mask[node] = reached
+        count = len(self.inputs)
+        return [frozenset(k for k in range(count) if mask[n] >> k & 1) for n in self.outputs]
+
+    @functools.cached_property
     def size_names(self) -> frozenset[str]:
         """The names of symbolic sizes in it, except lengths known only after or in loops inside."""
         names: set[str] = set()

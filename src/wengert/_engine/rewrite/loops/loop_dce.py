@@ -7,7 +7,6 @@ same in every step is broadcast instead of stacked, and an operand that is a kno
 inlined.
 
     used           the results of each loop and conditional that are needed, and the operands
-    reads          the inputs that each output of a body depends on
     trimmed        a loop without dead code
     narrowed       a conditional without dead code
     key_of_result  identifies one result of a loop or conditional
@@ -85,8 +84,8 @@ def _inputs(node: Node) -> int:
 def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
     loop = LoopView(node)
     first = loop.fixed
-    dependencies = reads(loop.body)
-    inputs = set() if loop.condition is None else set(reads(loop.condition)[0])
+    dependencies = loop.body.reads
+    inputs = set() if loop.condition is None else set(loop.condition.reads[0])
     outputs = [loop.of_body(k) for k in results]
     pending = [k for k in outputs if k is not None]
     pending += [k - first for k in inputs if first <= k < first + loop.carried]
@@ -113,22 +112,9 @@ def _tokens(body: Body, carried: int) -> list[int]:
 def _need_of_branches(node: Node, results: Iterable[int]) -> Need:
     inputs: set[int] = set()
     for branch in node.params["branches"]:
-        dependencies = reads(branch)
+        dependencies = branch.reads
         inputs.update(*[dependencies[k] for k in results])
     return Need(frozenset(results), frozenset(inputs))
-
-
-def reads(body: Body) -> list[frozenset[int]]:
-    """The inputs that each output of a body depends on."""
-    mask = {n: 1 << k for k, n in enumerate(body.inputs)}
-    for node in body.nodes:
-        if node not in mask:
-            reached = 0
-            for a in node.inputs:
-                reached |= mask[a]
-            mask[node] = reached
-    count = len(body.inputs)
-    return [frozenset(k for k in range(count) if mask[n] >> k & 1) for n in body.outputs]
 
 
 # ---- loops -------------------------------------------------------------------------------------
