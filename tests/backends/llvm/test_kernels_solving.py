@@ -183,3 +183,14 @@ def test_an_order_without_such_a_row_is_refused(order):
     assert np.array_equal(compiled(np.array([1, 2, 0])), [1, 2, 2])
     with pytest.raises(wg.WengertError, match="not in list"):
         compiled(np.array(order))
+
+
+def test_the_gradient_of_a_few_unknowns_is_elementwise():
+    """The outer product of two vectors in registers needs no loop of a product."""
+
+    def nodes(n):
+        gradient = wg.grad(lambda a: np.sum(np.linalg.solve(a, np.arange(1.0, n + 1.0))))
+        return {node.op.name for node in wg.trace(gradient)(np.eye(n)).simplify()}
+
+    assert "matmul" not in nodes(3)
+    assert "matmul" in nodes(9)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import InverseProduct, Remedy, facts
 from wengert._engine.core.spec import example_of, spec_of
@@ -33,6 +34,8 @@ from ..shapes import reshape, transpose
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
     from wengert._engine.core.types import Array, Size
+
+_UNROLLED_ROWS = 4  # of matrices whose elements native code has in registers
 
 
 class MatrixOperation(Opaque):
@@ -192,6 +195,9 @@ def _solve_vjp(t: Array, out: Array, a: Array, b: Array) -> Any:
     if b.ndim == 1:
         b_bar = solve(adjoint(a), t[..., None])
         x = out[..., None]
+        n = shape_of(x)[0]
+        if isinstance(n, int) and n <= _UNROLLED_ROWS:  # no loop of a product
+            return -(b_bar * adjoint(x)), b_bar[..., 0]
         return -(b_bar @ adjoint(x)), b_bar[..., 0]
     b_bar = solve(adjoint(a), t)
     return -(b_bar @ adjoint(out)), b_bar
