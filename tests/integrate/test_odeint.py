@@ -154,7 +154,7 @@ def test_times_out_of_order():
         wg.grad(lambda y: np.sum(states(RATES, y, np.zeros((0,)))))(START)
 
 
-@pytest.mark.parametrize("option", [{"full_output": True}, {"tcrit": [1.0]}, {"hmin": 1e-3}])
+@pytest.mark.parametrize("option", [{"full_output": True}, {"hmin": 1e-3}])
 def test_options_of_scipy_only(option):
     odeint(species, START, TIMES, tuple(RATES), **option)
     with pytest.raises(ArgumentError, match="solve_ivp"):
@@ -168,3 +168,19 @@ def test_lists_of_tensors_are_states_and_times():
 
     assert wg.grad(f)(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)
     assert wg.jit(wg.grad(f))(2.0) == pytest.approx(-np.exp(-2.0), rel=1e-6)
+
+
+def test_critical_times_are_ends_of_steps():
+    """A heating that is switched off; its derivative with respect to that time is exact."""
+
+    def last(off):
+        def heated(y, t):
+            return np.where(t < off, 2.0, 0.0) - y
+
+        return odeint(heated, [0.0], [0.0, 3.0], tcrit=[off], rtol=1e-9, atol=1e-9)[-1, 0]
+
+    value, slope = wg.value_and_grad(last)(1.0)
+    assert value == pytest.approx(2.0 * (np.exp(-2.0) - np.exp(-3.0)), abs=1e-8)
+    assert slope == pytest.approx(2.0 * np.exp(-2.0), abs=1e-7)
+    constant = wg.grad(lambda k: odeint(lambda y, t: -k * y, [1.0], [0.0, 1.0], tcrit=[0.5])[-1, 0])
+    assert constant(1.0) == pytest.approx(-np.exp(-1.0), rel=1e-6)

@@ -78,7 +78,10 @@ def odeint(
         The largest number of steps for each time; with tensors 100,000 are always allowed.
     tfirst : bool
         Whether `t` is the first argument of `func` and `Dfun`.
-    full_output, tcrit, hmin
+    tcrit : array_like or Tensor, optional
+        Critical times: with tensors, steps end and begin there, as with the `jump_ts` of
+        `wengert.integrate.solve`, and the derivative with respect to them is exact.
+    full_output, hmin
         Without tensors only.
     ml, mu, ixpr, mxhnil, mxordn, mxords, printmessg
         Of no effect with tensors.
@@ -125,12 +128,13 @@ def odeint(
     rhs = _by_time(func, args, tfirst)
     times, state = _times(t), as_array(joining.stacked(y0))
     state = state if state.shape else state.reshape(1)
-    others = {"rtol": rtol, "atol": atol, "args": args}  # `rhs` has the arguments already
+    # `rhs` has the arguments already.
+    others = {"rtol": rtol, "atol": atol, "args": args, "tcrit": tcrit}
     if not uses_tensors(rhs, (times[0],), state, times, None, (), others):
         given = (args, Dfun, col_deriv, full_output, ml, mu, rtol, atol, tcrit, h0, hmax, hmin)
         more = (ixpr, mxstep, mxhnil, mxordn, mxords, printmessg, tfirst)
         return scipy.integrate.odeint(func, y0, t, *given, *more)
-    _refuse({"full_output": full_output, "tcrit": tcrit is not None, "hmin": hmin})
+    _refuse({"full_output": full_output, "hmin": hmin})
     options = IvpOptions(
         "rodas5p",
         _TOLERANCE if rtol is None else rtol,
@@ -139,6 +143,7 @@ def odeint(
         hmax or np.inf,
         max(_FEWEST_STEPS, mxstep * times.shape[0]),
         jac=None if Dfun is None else _jacobian(_by_time(Dfun, args, tfirst), col_deriv),
+        jump_ts=_critical(tcrit),
     )
     return _states(rhs, times, state, options)
 
@@ -156,6 +161,15 @@ def _times(t: Any) -> Any:
             f"odeint: `t` must be increasing or decreasing; times may be repeated{at(user_line())}."
         )
     return times * 1.0
+
+
+def _critical(tcrit: Any) -> Any:
+    """The critical times as a vector; None if there are none."""
+    if tcrit is None:
+        return None
+    times = as_array(joining.stacked(tcrit))
+    times = times if times.shape else times.reshape(1)
+    return times * 1.0 if times.shape[0] else None
 
 
 def _in_order(times: Any) -> Any:
