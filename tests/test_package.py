@@ -8,6 +8,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def test_the_first_commands_and_pages_are_there():
     spec.loader.exec_module(module)
     assert module.commands(module.INSTALLATION) == ["python -m pip install .", "wengert doctor"]
     assert all(page.exists() for page in module.PAGES)
+
+
+def test_the_page_of_installation_has_all_extras():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.M)
+    listed = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert listed == set(project["optional-dependencies"]) - {"all", "bench-pytensor"}
 
 
 def test_citation_and_changelog_have_the_version_of_the_package():
