@@ -40,7 +40,7 @@ SERIES = {
     "methods of operators": lambda s: s.mul(W).add(1.0).rsub(2.0),
     "ufuncs": lambda s: np.exp(np.sin(s)) + np.maximum(s, 0.0),
     "a ufunc of two": lambda s: np.hypot(s, W),
-    "modulo": lambda s: s % 1.3 + s // 0.8,
+    "modulo": lambda s: s % 1.3 + s // 0.83,
     "sum": lambda s: s.sum(),
     "sum with NaN": lambda s: s.sum(skipna=False),
     "np.sum": lambda s: np.sum(s),
@@ -76,9 +76,13 @@ SERIES = {
     "fillna": lambda s: s.fillna(7.0),
     "where": lambda s: s.where(s > 0, -1.0),
     "mask": lambda s: s.mask(s > 0),
+    "where of a Series": lambda s: s.where(W > 2.5, W),
     "clip": lambda s: s.clip(0.0, 2.0),
     "np.clip": lambda s: np.clip(s, 0.0, 2.0),
     "astype": lambda s: s.astype(np.float32),
+    "any and all": lambda s: s.fillna(0.0).any() + 2 * s.all() + 4 * (s > 100).any(),
+    "any of NaN": lambda s: (s * np.nan).any(),
+    "fillna of a Series": lambda s: s.fillna(W),
     "comparison": lambda s: (s > 0.0) & s.notna(),
     "isna": lambda s: s.isna(),
     "dot": lambda s: s.fillna(0.0).dot(W),
@@ -130,6 +134,7 @@ TABLES = {
     "drop": lambda d: d.drop(columns="p"),
     "rename": lambda d: d.rename(columns={"p": "r"}),
     "where": lambda d: d.where(d > 2.5, 0.0),
+    "mask": lambda d: d.where(d > 1.5).sum(),
     "ufuncs": lambda d: np.exp(-d),
     "nothing": lambda d: d,
 }
@@ -436,6 +441,10 @@ def test_integers_and_derived_classes():
         (lambda s: np.add(s, 1.0, where=s > 0), OperandError, "where"),
         (lambda s: np.sum(s, keepdims=True), OperandError, "keepdims"),
         (lambda s: bool(s), OperandError, "ambiguous"),
+        (lambda s: s.clip(W), ArgumentError, "takes numbers"),
+        (lambda s: s.clip(np.nan), ArgumentError, "a bound is NaN"),
+        (lambda s: s.fillna(W[::-1]), ShapeError, "pandas would align"),
+        (lambda s: s.fillna({"a": 1.0}), OperandError, "a dict"),
         (lambda s: s * object(), OperandError, "object as operand"),
         (lambda s: s.nothing, AttributeError, "no attribute 'nothing'"),
         (lambda s: s["z"], KeyError, "z"),
@@ -450,7 +459,21 @@ def test_unsupported_programs_raise(f, error, message):
             transformed(W)
 
 
+def test_values_that_are_taken_are_not_the_values_of_the_object():
+    def f(s):
+        values = s.to_numpy()
+        values[0] = 100.0
+        return s.sum() + 2.0 * values.sum()
+
+    assert wg.jit(f)(W) == 15.0 + 2.0 * 114.0 and W["a"] == 1.0
+    assert wg.grad(f)(W).tolist() == [1.0, 3.0, 3.0, 3.0, 3.0]
+
+
 def test_masks():
+    same(
+        wg.grad(lambda d: d[d > 1.5].sum().sum())(D),
+        pd.DataFrame({"p": [0.0, 1.0, 1.0], "q": [1.0, 0.0, 1.0]}, index=[10, 20, 30]),
+    )
     f = lambda s: s[s > 1.5].sum()  # noqa: E731
     assert wg.grad(f)(W).tolist() == [0.0, 1.0, 1.0, 1.0, 1.0]
     same(wg.jit(lambda s: s[W > 1.5])(W), W[W > 1.5])

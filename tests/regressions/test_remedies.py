@@ -163,6 +163,17 @@ def test_arrays_with_labels_or_units_as_arguments_and_results(package, argument,
         wg.jit(lambda t: x)(1.0)
 
 
+@pytest.mark.parametrize(
+    ("package", "values"), [("polars", r"x\.to_numpy\(\)"), ("torch", r"x\.numpy\(\)")]
+)
+def test_arrays_of_libraries_whose_methods_differ(package, values):
+    x = labelled(package)
+    with pytest.raises(ArgumentError, match=rf"not those of arrays\. Pass its values, {values}"):
+        wg.jit(np.std)(x)
+    with pytest.raises(NotDifferentiableError, match=values):
+        wg.grad(np.std)(x)
+
+
 def test_compiled_functions_do_not_lose_units():
     with pytest.raises(ArgumentError, match=r"Labelled in meter\. Pass a number of chosen units"):
         wg.jit(np.sum)(labelled("pint", dimensionless=False, units="meter"))

@@ -14,6 +14,7 @@ values_of           what to write instead of passing an object of another class,
 base_of             the class that the class of an object is derived from
 is_of_pandas        whether it is a Series or a DataFrame
 beside_tensors      one as an operand of a tensor: the result has its labels
+has_other_methods   whether it is of a library whose `std`, for example, is not that of arrays
 has_units           whether an object has units, which its values alone do not have
 is_refused          raise ForeignOperand for an operand that would lose its unit or labels
 has_own_functions   whether NumPy's functions of an object are those of its class
@@ -43,6 +44,8 @@ _PASS = {
     "xarray": "Pass its values, x.to_numpy(), and give the result names, x.copy(data=result)",
     "pint": "Pass a number of chosen units, x.to(unit).magnitude; a derivative has the units of "
     "the result divided by those of x",
+    "polars": "Pass its values, x.to_numpy()",
+    "torch": "Pass its values, x.numpy()",
 }
 _RETURN = {
     "pandas": "Return its values, x.to_numpy()",
@@ -148,6 +151,11 @@ def has_own_functions(x: object) -> bool:
 def values_of(x: object, is_result: bool = False) -> str | None:
     """What to write instead of `x`, an argument or a result; None for other objects."""
     return (_RETURN if is_result else _PASS).get(_package(x))
+
+
+def has_other_methods(x: object) -> bool:
+    """Whether methods of it have another meaning than those of an array of its values."""
+    return _package(x) in ("polars", "torch")
 
 
 def has_units(x: object) -> bool:

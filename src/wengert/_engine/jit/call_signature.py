@@ -26,6 +26,7 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.labelled_arrays import (
     Labelled,
     base_of,
+    has_other_methods,
     has_units,
     is_labelled,
     values_of,
@@ -308,6 +309,11 @@ def _as_array(x: Any) -> np.ndarray[Any, Any]:
         raise ArgumentError(
             f"a compiled function was given a {type(x).__name__} in {getattr(x, 'units', '')}. "
             f"{values_of(x)}{at(user_line())}."
+        )
+    if has_other_methods(x):  # the standard deviation of torch, for example, divides by n - 1
+        raise ArgumentError(
+            f"a compiled function was given a {type(x).__name__} of {type(x).__module__}, whose "
+            f"methods are not those of arrays. {values_of(x)}{at(user_line())}."
         )
     base = base_of(x)
     if base is not None:  # its methods may have another meaning

@@ -66,7 +66,9 @@ class PandasReductions:
         return self._reduced("std", axis, skipna, ddof=ddof)
 
     def any(self, axis: Axis = 0) -> Any:
-        """Whether some element is true."""
+        """Whether some element is true; NaN is not."""
+        if dtype_of(self.values).kind in "fc":
+            return (self.notna() & self.ne(0)).any(axis)  # type: ignore[attr-defined]
         return self._reduced("any", axis, False)
 
     def all(self, axis: Axis = 0) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.tensor.operators import BINARY, COMPARISONS, UNARY
 from wengert.errors import ArgumentError, OperandError, ReadOnlyError, TraceError, at, user_line
@@ -99,7 +99,9 @@ class LabelledValues(PandasReductions, LabelledTensor):
     def to_numpy(self, dtype: DTypeLike | None = None, copy: bool = False) -> Any:
         """The values: a tensor, for which everything is as in NumPy."""
         values = self.values if dtype is None else self.values.astype(np.dtype(dtype))
-        return values.copy() if copy else values
+        if isinstance(values, Handle) and not copy:
+            return wrap(values.node)  # what is assigned to its elements is not assigned here
+        return values.copy()
 
     def __getattr__(self, name: str) -> Any:
         if name in SELECTIONS:
@@ -139,6 +141,8 @@ class LabelledValues(PandasReductions, LabelledTensor):
         """The elements at the positions that pandas found; NaN where it found none."""
         if not isinstance(found, pd.Series | pd.DataFrame):
             return self.values.reshape(-1)[int(found)]
+        if isinstance(found, pd.DataFrame) and len(set(found.dtypes)) > 1:
+            found = found.astype(float)  # NaN in some columns
         axes, positions = axes_of(found)
         places = np.asarray(positions)
         if places.dtype.kind == "f":
@@ -214,12 +218,21 @@ class LabelledValues(PandasReductions, LabelledTensor):
         """Whether each element is not NaN."""
         return elementwise(lambda x: ~np.isnan(x), self)
 
-    def fillna(self, value: float) -> Any:
-        """The elements, with a number in place of NaN."""
-        return elementwise(lambda x: np.where(np.isnan(value_of(x)), value, x), self)
+    def fillna(self, value: object) -> Any:
+        """The elements, with a number, or an object with these labels, in place of NaN."""
+        return self._named(lambda x, y: np.where(np.isnan(value_of(x)), y, x), value)
 
     def clip(self, lower: Any = None, upper: Any = None) -> Any:
-        """The elements between two bounds."""
+        """The elements between two numbers."""
+        for bound in (lower, upper):
+            if shape_of(bound) != () or isinstance(bound, LabelledTensor):
+                raise ArgumentError(
+                    "clip of values that are differentiated or traced takes numbers. Use "
+                    f"np.maximum(x, lower) and np.minimum(x, upper){at(user_line())}."
+                )
+        known = [None if b is None or value_of(b) is not b else b for b in (lower, upper)]
+        if any(b is not None and np.isnan(b) for b in known):
+            raise ArgumentError(f"clip: a bound is NaN. Leave it out{at(user_line())}.")
         return elementwise(lambda x: np.clip(x, lower, upper), self)
 
     def round(self, decimals: int = 0) -> Any:
@@ -228,11 +241,15 @@ class LabelledValues(PandasReductions, LabelledTensor):
 
     def where(self, cond: object, other: object = np.nan) -> Any:
         """The elements where a condition is true, and `other` elsewhere."""
-        return elementwise(lambda x, c, y: np.where(c, x, y), self, cond, other)
+        return self._named(lambda x, c, y: np.where(c, x, y), cond, other)
 
     def mask(self, cond: object, other: object = np.nan) -> Any:
         """The elements where a condition is false, and `other` elsewhere."""
-        return elementwise(lambda x, c, y: np.where(c, y, x), self, cond, other)
+        return self._named(lambda x, c, y: np.where(c, y, x), cond, other)
+
+    def _named(self, function: Callable[..., Any], *others: object) -> Any:
+        """An elementwise function of it and others, with its own labels and name."""
+        return self.labels.wrap(given(elementwise(function, self, *others))[1])
 
     def astype(self, dtype: DTypeLike) -> Any:
         """The elements as another dtype."""
