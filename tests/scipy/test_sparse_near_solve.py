@@ -122,3 +122,15 @@ def test_values_that_are_not_finite(where, value):
         data = np.where(np.arange(a.nnz) == 3, value, a.data)
         with pytest.raises(wg.errors.MatrixError, match="NaN or infinity"):
             near_solve(data, a.data, a.indices, a.indptr, b)
+
+
+def test_no_derivative_with_respect_to_the_other_matrix():
+    rng = np.random.default_rng(8)
+    a, b = matrix(rng), rng.normal(size=(60, 1))
+
+    def total(near):
+        return np.sum(near_solve(a.data, near, a.indices, a.indptr, b))
+
+    near = a.data * 1.001
+    assert wg.jvp(total, (near,), (np.ones_like(near),))[1] == 0.0
+    assert not np.any(wg.grad(total)(near))
