@@ -75,7 +75,7 @@ class Styled:
 @pytest.mark.parametrize("style", ["000", "001", "002", "003", "004"])
 def test_pairs_with_operations_of_each_style(style):
     square = Styled(f"square of style {style}", _styles()[style])
-    for f in chosen(OURS, "styles", 6):
+    for f in chosen(OURS, "styles", 12):
         for outer, inner, twice in (
             (f, square, False),
             (square, f, False),
@@ -130,3 +130,9 @@ def test_compositions_and_their_points():
     scaled = composed(*(wg._engine.core.op.lookup(n) for n in ("arcsin", "cosh")), False,
                       np.random.default_rng(0))  # fmt: skip
     assert "* cosh(x) +" in scaled.name and len(scaled.x) == 3
+
+
+def test_points_without_a_solution_are_left_out():
+    """SciPy's inverses return numbers like 2.7e-315 there."""
+    check_pairs(["special.chndtrinc"], ["special.gammaincc"], native=False)
+    check_pairs(["conjugate"], ["special.chndtridf"], native=False)

@@ -42,6 +42,7 @@ POINTS, CANDIDATES, ATTEMPTS = 3, 400, 5
 LARGEST_VALUE = (
     30.0  # of a value of g, and of a derivative of the composition relative to its value
 )
+LEAST_VALUE = 1e-30
 OFFSETS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
@@ -167,7 +168,7 @@ def _is_real(op: Any) -> bool:
 def _inside(op: Any, slot: int, u: Any) -> Any:
     """Whether values are inside an operand's domain, and away from its kinks."""
     low, high = op.domain[slot]
-    good = np.isfinite(u) & (u > low) & (u < high) & (np.abs(u) < LARGEST_VALUE)
+    good = np.isfinite(u) & (u > low) & (u < high) & (np.abs(u) < LARGEST_VALUE) & ~_is_tiny(u)
     for kink in op.kinks:
         good &= np.abs(u - kink) > 0.02
     return good
@@ -211,7 +212,8 @@ def _drawn(f: Any, g: Any, twice: bool, rng: np.random.Generator, always_scaled:
 
     with np.errstate(all="ignore"):
         around = _stencil(x, STEP)
-        good = _inside(g, inner, around) & _inside(f, slot, scaled(with_g(g.run, around)))
+        u = with_g(g.run, around)
+        good = _inside(g, inner, around) & ~_is_tiny(u) & _inside(f, slot, scaled(u))
         if twice:
             good &= _inside(f, slots[0], around)
     name = f"{g.name}(x)" if direct else f"{scale:.4g} * {g.name}(x) + {shift:.4g}"
@@ -221,6 +223,11 @@ def _drawn(f: Any, g: Any, twice: bool, rng: np.random.Generator, always_scaled:
         lambda x: with_f(f, x, scaled(with_g(g, x))),
         x[np.all(good, axis=0)],
     )
+
+
+def _is_tiny(x: Any) -> Any:
+    """Whether numbers underflow in squares, or stand for no solution in inverses of SciPy."""
+    return (x != 0.0) & (np.abs(x) < LEAST_VALUE)
 
 
 def _between(
@@ -261,7 +268,8 @@ def _accurate(one: Composed, x: Any) -> Any:
     _, finer, curved = _differences(one, x, STEP / 2)
     size = np.abs(y) + 1e-3
     good = (
-        np.isfinite(first)
+        ~_is_tiny(y)
+        & np.isfinite(first)
         & np.isfinite(second)
         & (np.abs(y) < 1e6)
         & (np.abs(first) < LARGEST_VALUE * size)
