@@ -8,6 +8,7 @@ triangular_solve       systems with triangular matrices
 cholesky_qr            Cholesky, QR and LU factorizations
 definite_factors       Cholesky factors of definite matrices, LU factors of others
 packed_factors         LU factors as a value, solving with them, row permutations
+small_substitution     solving with LU factors of up to twelve rows, written out
 condition              condition numbers from LU factors, refusal of nearly singular matrices
 cholesky_vjp           the cotangent of the Cholesky factorization
 eigen_svd              eigenvalues and singular values

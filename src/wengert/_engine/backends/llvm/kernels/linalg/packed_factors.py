@@ -1,7 +1,7 @@
 """`solve` in two steps: factorization, and solving with packed factors.
 
 lu_packed        getrf, in LAPACK's memory layout
-solve_packed     getrs; for several columns, laswp and trsm
+solve_packed     getrs; for several columns, laswp and trsm; few rows: small_substitution.py
 order_of, rows_exchanged, exchanges    permutations of rows, and the corresponding exchanges
 """
 
@@ -16,6 +16,7 @@ from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import address, copy, is_c_contiguous, read, write
+from . import small_substitution
 from .lapack import (
     batch_item,
     batches,
@@ -81,15 +82,35 @@ def solve_packed(call: KernelCall) -> None:
             copy(call, s, contiguous_pivots, pivots_i)
             pivots_i = contiguous_pivots
         factors = column_major(packed_i.pointer, n, n, dtype)
-        fail_at_zero(call, s, factors)
         copy(call, s, rhs, batch_item(call, s, b, index, 2))
-        if columns == 1:
-            lda, size = leading_dimension(call, s, n), length(call, n)
-            arguments = (factors.pointer, lda, pivots_i.pointer, rhs.pointer, lda, info)
-            fortran_calls.run(call, s, "getrs", dtype, "NTC"[trans], size, 1, *arguments)
+        if columns == 1 and isinstance(n, int) and small_substitution.serves(n, dtype):
+            pointers = factors.pointer, pivots_i.pointer, rhs.pointer
+            is_solved = small_substitution.substitute(call, s, n, *pointers, trans != 0)
+            with s.unless(is_solved) as t:
+                fail_at_zero(call, t, factors)
+                _substitute_one(call, t, factors, rhs, pivots_i.pointer, trans, info)
+        elif columns == 1:
+            fail_at_zero(call, s, factors)
+            _substitute_one(call, s, factors, rhs, pivots_i.pointer, trans, info)
         else:
+            fail_at_zero(call, s, factors)
             substitute(call, s, factors, rhs, pivots_i.pointer, trans)
         copy(call, s, batch_item(call, s, x, index, 2), rhs)
+
+
+def _substitute_one(
+    call: KernelCall,
+    s: Section,
+    a: ArrayPointer,
+    b: ArrayPointer,
+    pivots: Name,
+    trans: int,
+    info: Name,
+) -> None:
+    """Solve with factors for one column b, which becomes the solution."""
+    lda, size = leading_dimension(call, s, a.shape[0]), length(call, a.shape[0])
+    arguments = (a.pointer, lda, pivots, b.pointer, lda, info)
+    fortran_calls.run(call, s, "getrs", a.dtype, "NTC"[trans], size, 1, *arguments)
 
 
 def substitute(
