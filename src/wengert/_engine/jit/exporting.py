@@ -271,7 +271,8 @@ def export(
         By default that of the file's suffix.
     target : str, optional
         "native" (the default: this computer's processor), "x86-64", "x86-64-v3", "x86-64-v4",
-        "aarch64", "riscv64", "wasm32", or an LLVM triple.
+        "aarch64", "riscv64", "wasm32", or an LLVM triple. Of C: C99 if it is not given; else C with
+        vector types of GCC and Clang, as wide as the target's registers.
     name : str, optional
         The name in C; by default that of the function.
     argnums : int or sequence of int

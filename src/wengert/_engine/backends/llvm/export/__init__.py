@@ -12,6 +12,7 @@ c_expressions.py     instructions without effects as expressions
 c_lines.py           lines of LLVM IR, taken apart
 c_helpers.py         functions that printed C calls
 c_types.py           types and constants
+c_vectors.py         vectors as vector types of GCC and Clang
 casadi_names.py      functions by which CasADi finds and calls one, in C
 linking.py           object files as shared libraries and WebAssembly modules
 object_code.py       LLVM IR as an object file for a processor

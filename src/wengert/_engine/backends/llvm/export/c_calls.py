@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 
 from . import c_expressions
-from .c_helpers import SUFFIXES
+from .c_helpers import suffix
 from .c_lines import Called, Line, call_of
 from .c_operations import FunctionOperations
 from .c_types import SCALARS, CType, kind_of
 from .c_values import MEMORY, bare, c_name, offsets
+from .c_vectors import is_vector, parts_of, vector_literal
 
 _INTRINSIC = re.compile(r"llvm\.((?:[a-z]+\.)*?[a-z]+)((?:\.(?:v\d+)?(?:i\d+|f\d+|p\d+))*)$")
 _OVERFLOW = {"sadd": "add", "ssub": "sub", "smul": "mul", "umul": "mul"}
@@ -106,14 +107,40 @@ class FunctionCalls(FunctionOperations):
         made = []
         for scalar, *given in zip(kind.scalars, *columns, strict=True):
             one = c_expressions.intrinsic(name, scalar, list(given))
+            if one is None and is_vector(scalar):
+                one = self._lane_by_lane(name, scalar, called, given)
             assert one is not None, f"{called.name} has no form in C"
             made.append(one)
         self._value(line, kind, made, reads)
+
+    def _lane_by_lane(self, name: str, kind: str, called: Called, given: list[str]) -> str | None:
+        """An intrinsic of vectors, as one of each lane."""
+        count, scalar = parts_of(kind)
+        lanes = []
+        for k in range(count):
+            operands = [
+                f"wg_lane_{suffix(text)}({bare(x)}, {k})" if is_vector(text) else x
+                for (text, _), x in zip(called.arguments, given, strict=True)
+            ]
+            one = c_expressions.intrinsic(name, scalar, operands)
+            if one is None:
+                return None
+            lanes.append(bare(one))
+        return vector_literal(lanes, kind)
 
     def _reduced(self, line: Line, called: Called, way: str) -> None:
         """The lanes of a vector combined, one after the other."""
         given, reads = self._given(called)
         scalar = kind_of(called.arguments[-1][0]).scalar
+        if is_vector(scalar):
+            count, lane = parts_of(scalar)
+            whole = given.pop()
+            if lane == "i1":
+                test = {"or": "any", "and": "all"}[way]
+                self._value(line, kind_of("i1"), [f"wg_{test}_{suffix(scalar)}({whole})"], reads)
+                return
+            given += [f"wg_lane_{suffix(scalar)}({whole}, {k})" for k in range(count)]
+            scalar = lane
         total, *rest = given
         for x in rest:
             if way in ("fadd", "fmul") or way in _JOINED:
@@ -138,19 +165,35 @@ class FunctionCalls(FunctionOperations):
             places, _, flags, others = operands
         else:
             values, places, _, flags = operands
+        if is_vector(kind.scalar):
+            self._masked_vector(line, way, kind, operands, reads)
+            return
         at = self._places(kind, places, way in ("gather", "scatter"))
         if loads:
             made = [
-                f"({flag} ? wg_load_{SUFFIXES.get(s, s)}({bare(place)}) : {other})"
+                f"({flag} ? wg_load_{suffix(s)}({bare(place)}) : {other})"
                 for s, place, flag, other in zip(kind.scalars, at, flags, others, strict=True)
             ]
             self._value(line, kind, made, reads | {MEMORY})
             return
         self._evaluate(MEMORY)
         for s, place, flag, value in zip(kind.scalars, at, flags, values, strict=True):
-            self._write(
-                f"if ({bare(flag)}) wg_store_{SUFFIXES.get(s, s)}({bare(place)}, {bare(value)});"
-            )
+            self._write(f"if ({bare(flag)}) wg_store_{suffix(s)}({bare(place)}, {bare(value)});")
+
+    def _masked_vector(
+        self, line: Line, way: str, kind: CType, operands: list[list[str]], reads: frozenset[str]
+    ) -> None:
+        end = suffix(kind.scalar)
+        if way in ("load", "gather"):
+            (place,), _, (flags,), (others,) = operands
+            helper = f"wg_{'mload' if way == 'load' else way}_{end}"
+            made = f"{helper}({bare(place)}, {bare(flags)}, {bare(others)})"
+            self._value(line, kind, [made], reads | {MEMORY})
+            return
+        (value,), (place,), _, (flags,) = operands
+        self._evaluate(MEMORY)
+        helper = f"wg_{'mstore' if way == 'store' else way}_{end}"
+        self._write(f"{helper}({bare(place)}, {bare(flags)}, {bare(value)});")
 
     def _places(self, kind: CType, places: list[str], are_several: bool) -> list[str]:
         """The address of each lane."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from .c_helpers import LIBM
 from .c_types import SCALARS, SIGNED
+from .c_vectors import is_vector, vector_expression, vector_intrinsic
 
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 _FLOATING = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
@@ -35,6 +36,8 @@ def expression(op: str, kind: str, operands: Sequence[str], flags: str = "") -> 
         The type of the result of a conversion.
     """
     word, _, relation = op.partition(" ")
+    if is_vector(kind) and word != "select":
+        return vector_expression(op, kind, operands, flags)
     if word in _ARITHMETIC:
         return _integer(word, kind, *operands)
     if word in _FLOATING:
@@ -163,6 +166,8 @@ def intrinsic(name: str, kind: str, operands: Sequence[str]) -> str | None:
     name : str
         Without ``llvm.`` and the type: "smin", "fma".
     """
+    if is_vector(kind):
+        return vector_intrinsic(name, kind, operands)
     single = "f" if kind == "float" else ""
     if name in LIBM:
         return f"{LIBM[name]}{single}({', '.join(operands)})"

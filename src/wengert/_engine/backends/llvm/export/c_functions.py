@@ -15,6 +15,7 @@ from .c_calls import FunctionCalls
 from .c_lines import Line, typed
 from .c_types import kind_of, literal, split
 from .c_values import bare, c_name, declared, enclosed
+from .c_vectors import is_vector
 
 _WORD = re.compile(r"\w+")
 _CASE = re.compile(r"i\d+ (-?\d+), label %([-\w.$]+)")
@@ -73,7 +74,7 @@ class FunctionPrinter(FunctionCalls):
                 self._names(self._c(name), kind), kind.scalars, strict=True
             ):
                 if variable in words:
-                    zero = "NULL" if scalar == "ptr" else "0"
+                    zero = "NULL" if scalar == "ptr" else "{0}" if is_vector(scalar) else "0"
                     lines.append(f"  {declared(kind_of(scalar).c, variable)} = {zero};")
         for line in self._lines:
             if line.op == "alloca" and line.result not in self._slots:

@@ -1,5 +1,6 @@
 """Functions that printed C calls: memory, bits, and operations that C99 has no operator for.
 
+    suffix    the end of the names of helpers for a type
     used      the text of those that a text calls, in order
     HELPERS   the text of each, by name
     libm      intrinsics that are functions of C's mathematical library
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from .c_vectors import is_vector, suffix_of, type_definition, vector_helper
+
 _MEMORY = {
     "i1": ("int", "uint8_t"),
     "i8": ("uint8_t",) * 2,
@@ -22,7 +25,7 @@ _MEMORY = {
     "double": ("double",) * 2,
     "ptr": ("char *",) * 2,
 }
-SUFFIXES = {"double": "f64", "float": "f32"}  # in names of helpers
+_SUFFIXES = {"double": "f64", "float": "f32"}
 _SIMPLE = """
 static inline double wg_number_f64(uint64_t x) { double y; memcpy(&y, &x, 8); return y; }
 static inline float wg_number_f32(uint32_t x) { float y; memcpy(&y, &x, 4); return y; }
@@ -50,13 +53,16 @@ static inline int wg_overflow_umul_i64(uint64_t x, uint64_t y) { return x != 0 &
 static inline void wg_copy(char *to, const char *from, uint64_t count) { if (count) memmove(to, from, (size_t)count); }
 static inline void wg_fill(char *to, uint8_t value, uint64_t count) { if (count) memset(to, value, (size_t)count); }
 """  # noqa: E501
+_VECTORS = """#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#endif"""
 _NAME = re.compile(r"\b(wg_[a-z]\w*)\b")
 
 
 def _of_memory() -> dict[str, str]:
     found = {}
     for llvm, (value, stored) in _MEMORY.items():
-        kind = SUFFIXES.get(llvm, llvm)
+        kind = _SUFFIXES.get(llvm, llvm)
         space = "" if value.endswith("*") else " "
         found[f"wg_load_{kind}"] = (
             f"static inline {value}{space}wg_load_{kind}(const char *at) "
@@ -91,14 +97,33 @@ LIBM = {
 }
 
 
+def suffix(kind: str) -> str:
+    """The end of the names of helpers for a type."""
+    return suffix_of(kind) if is_vector(kind) else _SUFFIXES.get(kind, kind)
+
+
 def used(text: str) -> str:
-    """The helpers that a text calls, and those that these call, in the order of `HELPERS`."""
-    found: set[str] = set()
-    pending = set(_NAME.findall(text)) & HELPERS.keys()
-    while pending:
-        name = pending.pop()
-        found.add(name)
-        pending |= (set(_NAME.findall(HELPERS[name])) & HELPERS.keys()) - found
-    order = [n for n in HELPERS if n in found]
-    order.sort(key=lambda n: n != "wg_wide")  # a type comes first
-    return "\n".join(HELPERS[n] for n in order)
+    """The helpers that a text calls, and those that these call; types come first."""
+    found: dict[str, str] = {}
+    types: dict[str, str] = {}
+    order: list[str] = []
+    _collect(text, found, types, order)
+    order.sort(key=lambda n: n != "wg_wide")
+    rest = [n for n in HELPERS if n in found] + [n for n in order if n not in HELPERS]
+    rest.sort(key=lambda n: n != "wg_wide")
+    heading = [_VECTORS] if types else []
+    return "\n".join([*heading, *types.values(), *[found[n] for n in rest]])
+
+
+def _collect(text: str, found: dict[str, str], types: dict[str, str], order: list[str]) -> None:
+    """Add the types and helpers that a text names, those that helpers need before them."""
+    for name in sorted(set(_NAME.findall(text)) - found.keys() - types.keys()):
+        definition = type_definition(name)
+        if definition is not None:
+            types[name] = definition
+            continue
+        definition = HELPERS.get(name) or vector_helper(name)
+        if definition is not None and name not in found:
+            found[name] = definition
+            _collect(definition, found, types, order)
+            order.append(name)

@@ -8,10 +8,11 @@ A vector is one expression for each lane; rearranging lanes has no cost.
 from __future__ import annotations
 
 from . import c_expressions
-from .c_helpers import SUFFIXES
+from .c_helpers import suffix
 from .c_lines import Line, typed
 from .c_types import CType, kind_of, split
 from .c_values import MEMORY, FunctionValues, bare, offsets
+from .c_vectors import is_vector, parts_of, selected, suffix_of, vector_literal
 
 _CONVERSIONS = frozenset(
     "bitcast trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp ptrtoint".split()
@@ -42,7 +43,7 @@ class FunctionOperations(FunctionValues):
             return
         for (offset, scalar), text in zip(offsets(kind), lanes, strict=True):
             at = f"{address} + {offset}" if offset else bare(address)
-            self._write(f"wg_store_{SUFFIXES.get(scalar, scalar)}({at}, {bare(text)});")
+            self._write(f"wg_store_{suffix(scalar)}({at}, {bare(text)});")
 
     def _load(self, line: Line) -> None:
         kind, _ = self._access(line)
@@ -53,7 +54,7 @@ class FunctionOperations(FunctionValues):
             return
         (address,), reads = self._lanes(kind_of("ptr"), place)
         lanes = [
-            f"wg_load_{SUFFIXES.get(s, s)}({f'{address} + {o}' if o else bare(address)})"
+            f"wg_load_{suffix(s)}({f'{address} + {o}' if o else bare(address)})"
             for o, s in offsets(kind)
         ]
         self._value(line, kind, lanes, reads | {MEMORY})
@@ -83,6 +84,10 @@ class FunctionOperations(FunctionValues):
             flags, r0 = self._lanes(kind_of(test[0]), test[1])
             a, r1 = self._lanes(kind, one[1])
             b, r2 = self._lanes(kind, two[1])
+            if is_vector(kind.scalar) and is_vector(test[0]):
+                made = [selected(kind.scalar, flags[0], a[0], b[0])]
+                self._value(line, kind, made, r0 | r1 | r2)
+                return
             flags = flags * (len(kind.scalars) // len(flags))
             made = [
                 c_expressions.expression("select", k, given)
@@ -109,6 +114,8 @@ class FunctionOperations(FunctionValues):
         if line.op == "icmp" and parts[1] == first:
             relation = line.rest.split(" ", 1)[0]
             made = [str(int(relation.endswith(("eq", "ge", "le"))))] * len(kind.scalars)
+            if is_vector(kind.scalar):
+                made = [vector_literal(made[0], f"<{parts_of(kind.scalar)[0]} x i1>")]
         else:
             made = [
                 c_expressions.expression(op, k, list(given))
@@ -117,6 +124,8 @@ class FunctionOperations(FunctionValues):
         result = kind
         if line.op in ("icmp", "fcmp"):
             result = CType(("i1",) * len(kind.scalars), is_several=kind.is_several)
+            if is_vector(kind.scalar):
+                result = CType((f"<{parts_of(kind.scalar)[0]} x i1>",))
         self._value(line, result, made, reads)
 
     def _address(self, line: Line) -> None:
@@ -126,6 +135,9 @@ class FunctionOperations(FunctionValues):
         index_kind, number = typed(index)
         kind = kind_of(index_kind)
         indices, r1 = self._lanes(kind, number)
+        if is_vector(kind.scalar):
+            self._addresses(line, pointer, indices[0], kind, size, r0 | r1)
+            return
         made = []
         for one in indices:
             if number.lstrip("-").isdigit():
@@ -138,6 +150,18 @@ class FunctionOperations(FunctionValues):
                 made.append(f"({pointer} + {signed}{f' * {size}' if size > 1 else ''})")
         result = CType(("ptr",) * len(indices), is_several=kind.is_several)
         self._value(line, result, made, r0 | r1)
+
+    def _addresses(
+        self, line: Line, pointer: str, index: str, kind: CType, size: int, reads: frozenset[str]
+    ) -> None:
+        """A vector of addresses, as integers."""
+        count, scalar = parts_of(kind.scalar)
+        result = CType((f"<{count} x ptr>",))
+        pointer = vector_literal(f"((uint64_t)(uintptr_t){pointer})", result.scalar)
+        wide = c_expressions.expression("sext", kind.scalar, [index], f"<{count} x i64>")
+        index = index if scalar == "i64" else wide
+        factor = f" * UINT64_C({size})" if size > 1 else ""
+        self._value(line, result, [f"({pointer} + {index}{factor})"], reads)
 
     def _member(self, line: Line) -> None:
         parts = split(line.rest)
@@ -155,6 +179,9 @@ class FunctionOperations(FunctionValues):
         parts = [typed(p) for p in split(line.rest)]
         kind = kind_of(parts[0][0])
         lanes, reads = self._lanes(kind, parts[0][1])
+        if is_vector(kind.scalar):
+            self._vector_shuffled(line, parts, kind, lanes[0], reads)
+            return
         one = CType(kind.scalars[:1])
         if line.op == "extractelement":
             self._value(line, one, [lanes[int(parts[1][1])]], reads)
@@ -174,3 +201,35 @@ class FunctionOperations(FunctionValues):
             both = [*lanes, *other]
             result = CType(kind.scalars[:1] * count, is_several=True)
             self._value(line, result, [both[k] for k in order], reads | more)
+
+    def _vector_shuffled(
+        self, line: Line, parts: list[tuple[str, str]], kind: CType, x: str, reads: frozenset[str]
+    ) -> None:
+        """The same for a value of a vector type."""
+        suffix, scalar = suffix_of(kind.scalar), parts_of(kind.scalar)[1]
+        if line.op == "extractelement":
+            made = f"wg_lane_{suffix}({bare(x)}, {parts[1][1]})"
+            made = f"(-(int){made})" if scalar == "i1" else made
+            made = f"((char *)(uintptr_t){made})" if scalar == "ptr" else made
+            self._value(line, CType((scalar,)), [made], reads)
+            return
+        if line.op == "insertelement":
+            (value,), more = self._lanes(CType((scalar,)), parts[1][1])
+            value = f"(-{value})" if scalar == "i1" else bare(value)
+            value = f"(uint64_t)(uintptr_t)({value})" if scalar == "ptr" else value
+            if parts[0][1] in ("poison", "undef") and parts[2][1] == "0":
+                made = f"wg_splat_{suffix}({value})"  # which other lanes is not said
+            else:
+                made = f"wg_insert_{suffix}({bare(x)}, {value}, {parts[2][1]})"
+            self._value(line, kind, [made], reads | more)
+            return
+        (other,), more = self._lanes(kind, parts[1][1])
+        mask_kind, mask = parts[2]
+        count = parts_of(mask_kind)[0]
+        result = CType((f"<{count} x {scalar}>",))
+        if mask == "zeroinitializer":
+            made = f"wg_splat_{suffix_of(result.scalar)}(wg_lane_{suffix}({bare(x)}, 0))"
+        else:
+            order = ", ".join(typed(p)[1] for p in split(mask[1:-1]))
+            made = f"__builtin_shufflevector({bare(x)}, {bare(other)}, {order})"
+        self._value(line, result, [made], reads | more)

@@ -9,6 +9,7 @@ vectors of one element and printed as C (docs/design/0024-export.md).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from . import c_helpers
@@ -16,6 +17,7 @@ from .c_functions import FunctionPrinter
 from .c_lines import typed
 from .c_types import CType, kind_of, literal, split
 from .c_values import c_name
+from .c_vectors import are_vectors
 from .exported import Exported
 from .header import arguments
 from .memory_context import names_in
@@ -23,6 +25,7 @@ from .memory_context import names_in
 _GLOBAL = re.compile(r"@([-\w.$]+) = internal (?:constant|global) (.*), align \d+$", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _PER_LINE = 8  # numbers of a table
+_INLINED_CALLS = 3  # vector functions with more are not inlined
 _HEADING = """/* {stem}.c: written by wengert {version}; {stem}.h describes the functions. */
 #include "{stem}.h"
 
@@ -77,6 +80,8 @@ def c_source(
         elif text.startswith("declare") and not name.startswith("llvm."):
             external.append(_declaration(name, text))
     bodies = _called(printers)
+    if are_vectors():
+        bodies = _inlined(bodies)
     heads = [f"{p.head()};" for p in printers if c_name(p.name) in bodies and not p.is_external]
     code = "\n\n".join(bodies.values())
     words = set(_WORD.findall(code))
@@ -102,6 +107,21 @@ def _called(printers: Sequence[FunctionPrinter]) -> dict[str, str]:
         found |= new
         pending += new
     return {name: text for name, text in texts.items() if name in found}
+
+
+def _inlined(bodies: Mapping[str, str]) -> dict[str, str]:
+    """The functions, with vector functions that are called a few times inlined.
+
+    Vectors are passed in registers only to functions that are inlined.
+    """
+    uses = Counter(word for text in bodies.values() for word in _WORD.findall(text))
+    mark = "static inline __attribute__((always_inline)) "
+    return {
+        name: text.replace("static ", mark, 1)
+        if name.startswith("leaf_") and uses[name] - 1 <= _INLINED_CALLS
+        else text
+        for name, text in bodies.items()
+    }
 
 
 def _signature(made: Exported) -> tuple[str, dict[str, str]]:

@@ -21,17 +21,29 @@ import numpy as np
 
 from wengert.errors import BackendError
 
-SCALARS = {
-    "i1": ("int", 1),
-    "i8": ("uint8_t", 1),
-    "i16": ("uint16_t", 2),
-    "i32": ("uint32_t", 4),
-    "i64": ("uint64_t", 8),
-    "i128": ("wg_wide", 16),
-    "float": ("float", 4),
-    "double": ("double", 8),
-    "ptr": ("char *", 8),
-}
+from .c_vectors import are_vectors, c_vector, is_vector, suffix_of, vector_literal
+
+
+class _Scalars(dict[str, tuple[str, int]]):
+    """The type of C and the size of each type of one value, vectors of GNU C among them."""
+
+    def __missing__(self, kind: str) -> tuple[str, int]:
+        return c_vector(kind)
+
+
+SCALARS = _Scalars(
+    {
+        "i1": ("int", 1),
+        "i8": ("uint8_t", 1),
+        "i16": ("uint16_t", 2),
+        "i32": ("uint32_t", 4),
+        "i64": ("uint64_t", 8),
+        "i128": ("wg_wide", 16),
+        "float": ("float", 4),
+        "double": ("double", 8),
+        "ptr": ("char *", 8),
+    }
+)
 SIGNED = {"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t"}
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _ARRAY = re.compile(r"\[(\d+) x (.*)\]")
@@ -71,7 +83,8 @@ class CType:
     @property
     def struct(self) -> str:
         """The name of the struct for several values."""
-        return "wg_" + "_".join(self.scalars)
+        names = [suffix_of(s) if is_vector(s) else s for s in self.scalars]
+        return "wg_" + "_".join(names)
 
     @property
     def size(self) -> int:
@@ -79,7 +92,6 @@ class CType:
         return sum(SCALARS[s][1] for s in self.scalars) * max(self.count, 1)
 
 
-@functools.lru_cache(maxsize=1024)
 def kind_of(text: str) -> CType:
     """A type from its text.
 
@@ -88,17 +100,24 @@ def kind_of(text: str) -> CType:
     BackendError
         C99 has no such type.
     """
+    return _kind_of(text, are_vectors())
+
+
+@functools.lru_cache(maxsize=1024)
+def _kind_of(text: str, vectors: bool) -> CType:
     text = text.strip()
     if text in SCALARS:
         return CType((text,))
     match = _VECTOR.fullmatch(text)
+    if match is not None and vectors and "half" not in text:
+        return CType((text,))
     if match is not None:
         return CType(kind_of(match[2]).scalars * int(match[1]), is_several=True)
     match = _ARRAY.fullmatch(text)
     if match is not None:
         return CType(kind_of(match[2]).scalars, int(match[1]))
     if text.startswith("{"):
-        members = [kind_of(m).scalar for m in split(text.strip("{} "))]
+        members = [_kind_of(m, vectors).scalar for m in split(text.strip("{} "))]
         return CType(tuple(members), is_several=True)
     if text == "half":
         raise BackendError(
@@ -131,6 +150,8 @@ def literal(text: str, scalar: str) -> str:
     >>> literal("0x3FE0000000000000", "double"), literal("-1", "i64"), literal("true", "i1")
     ('0.5', 'UINT64_C(18446744073709551615)', '1')
     """
+    if is_vector(scalar):
+        return vector_literal("0", scalar)
     if text in ("poison", "undef", "zeroinitializer", "null"):
         return "NULL" if scalar == "ptr" else "0.0" if scalar == "double" else "0"
     if text in ("true", "false"):

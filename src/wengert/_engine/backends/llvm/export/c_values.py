@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from . import c_expressions
 from .c_lines import Line, lines_of, typed
 from .c_types import CType, kind_of, literal, split
+from .c_vectors import are_vectors, is_vector, vector_literal
 
 _HEAD = re.compile(r"define (?:internal )?(?:preserve_allcc )?(.*?)@([-\w.$]+)\(([^()]*)\)")
 _BITCAST = re.compile(r"bitcast \((\w+) (\S+) to (\w+)\)")
 _REPEATED = re.compile(r"@llvm\.(([su](min|max)|abs)\b|\w+\.with\.overflow)")
+_REPEATED_LANES = re.compile(r"@llvm\.(?!(fma|sqrt|fabs|masked)\b)")  # lane by lane
 _LONGEST = 160  # characters of an expression within another one
 MEMORY = "memory"
 
@@ -80,11 +82,12 @@ class FunctionValues:
         self._declared: dict[str, list[str]] = {}
         self._body: list[str] = []
         self._depth = 1
+        repeated = _REPEATED_LANES if are_vectors() else _REPEATED
         self._repeated = {
             n
             for line in self._lines
             if (line.op == "fcmp" and line.rest.split()[0] in ("one", "ueq", "uno", "ord"))
-            or (line.op == "call" and _REPEATED.search(line.rest))
+            or (line.op == "call" and repeated.search(line.rest))
             for n in line.uses
         }
         self._find_slots()
@@ -158,10 +161,15 @@ class FunctionValues:
             return [f"((char *){c_name(operand[1:])})"], frozenset()
         if operand.startswith("splat"):
             scalar, value = typed(operand[operand.index("(") + 1 : -1])
+            if is_vector(kind.scalar):
+                return [vector_literal(literal(value, scalar), kind.scalar)], frozenset()
             return [literal(value, scalar)] * count, frozenset()
         if operand.startswith("<"):
             parts = [typed(p) for p in split(operand[1:-1])]
-            return [literal(v, scalar) for scalar, v in parts], frozenset()
+            listed = [literal(v, scalar) for scalar, v in parts]
+            if is_vector(kind.scalar):
+                return [vector_literal(listed, kind.scalar)], frozenset()
+            return listed, frozenset()
         match = _BITCAST.match(operand)
         if match is not None:
             inner = literal(match[2], match[1])

@@ -9,7 +9,8 @@ rendered           generates the functions of some graphs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ..ir.processors import Processor
 from . import linking
 from .c_names import distinct, function_name
 from .c_source import c_source
+from .c_vectors import vector_types
 from .casadi_names import casadi_source
 from .exported import Exported, exported
 from .header import Described, header
@@ -112,11 +114,6 @@ def rendered(
     if blas not in ("include", "link"):
         raise ArgumentError(f"blas={blas!r} is neither 'include' nor 'link'{at(user_line())}.")
     chosen = _format_of(path, format)
-    if chosen == "c" and target is not None:
-        raise ArgumentError(
-            f"C is the same for all targets, but target={target!r} is given. Leave it out"
-            f"{at(user_line())}."
-        )
     if chosen != "c" and casadi is not None:
         raise ArgumentError(
             f"casadi=True adds functions in C, but the format is {chosen!r}. Give format='c', and "
@@ -124,14 +121,15 @@ def rendered(
         )
     if chosen == "wasm" and target is None:
         target = "wasm32"
-    processor = SCALAR if chosen == "c" else target_of(target)
+    processor = _processor_of_c(target) if chosen == "c" else target_of(target)
     if chosen == "wasm" and "wasm" not in processor.triple:
         raise ArgumentError(
             f"format='wasm' is for the target 'wasm32', and not for {target!r}{at(user_line())}."
         )
     made = [_function(f, processor, workspace, blas == "link") for f in functions]
     if chosen == "c":
-        text = c_source(path.stem, made, merged(made), version("wengert"))
+        with nullcontext() if target is None else vector_types():
+            text = c_source(path.stem, made, merged(made), version("wengert"))
         if casadi is not None:
             text += "\n" + casadi_source(*[made[k] for k in casadi])
         content = text.encode()
@@ -144,6 +142,14 @@ def rendered(
     described = [Described(m, f.what, f.tables) for m, f in zip(made, functions, strict=True)]
     head = header(path.stem, described, version("wengert")).encode()
     return Export(content, head, tuple(made), processor.name)
+
+
+def _processor_of_c(target: str | None) -> Processor:
+    """The processor that C is printed for: one without vectors, or with those of a target."""
+    if target is None:
+        return SCALAR
+    lanes = target_of(target).vector_bytes
+    return replace(SCALAR, name=f"c-{lanes}", loop_bytes=lanes, widens=False)
 
 
 def _format_of(path: Path, given: str | None) -> str:

@@ -31,6 +31,8 @@ class Processor:
         The size of the vectors of fused loops; 0 if they compute one element at a time.
     abi : str
         The name of the calling convention, for targets that have several.
+    widens : bool
+        Whether fused loops with few instructions compute several registers at a time.
     has_libraries : bool
         Whether code for it can call functions of SciPy and other libraries.
     """
@@ -43,6 +45,7 @@ class Processor:
     loop_bytes: int
     abi: str = ""
     has_libraries: bool = True
+    widens: bool = True
 
     @property
     def key(self) -> str:

@@ -23,6 +23,7 @@ from ..ir.affine import (
     strides_of,
 )
 from ..ir.llvm_types import part_of
+from ..ir.processors import foreign
 from ..lowering.loop_ir import Condition, Expr, Reduce, ScalarConstant, memory_strides
 from ..lowering.slice_updates import SliceUpdate
 from ..tuning import thresholds
@@ -270,7 +271,10 @@ def _width(length: Length, itemsize: int, weight: int, register_bytes: int) -> i
     if not register_bytes:
         return 1
     width = register_bytes // itemsize
-    if weight <= 12:
+    processor = foreign()
+    if processor is not None and not processor.widens:
+        pass
+    elif weight <= 12:
         width *= 4
     elif weight <= 30:
         width *= 2
