@@ -328,7 +328,7 @@ def native_only(s, x):
     return 1.0 + (1e-9 if hasattr(s, "module") else 0.0) + 0.0 * x
 
 
-@fault("native_values_agree", "native_sizes_agree")
+@fault("native_values_agree", "native_sizes_agree", "device_values_agree")
 def native_body_is_another_function():
     return sine(body=lambda s, x: s.sin(x) * native_only(s, x))
 

@@ -204,8 +204,8 @@ class Recorded(LoopBody):
 
     made: list["Recorded"] = []  # noqa: RUF012
 
-    def __init__(self, context, body, name, updates, facts=None):
-        super().__init__(context, body, name, updates, facts)
+    def __init__(self, context, body, name, updates, *rest):
+        super().__init__(context, body, name, updates, *rest)
         shapes = [body.inputs[k].spec.shape for k, _ in updates]
         self.arrays = [x for x, shape in zip(self.in_place, shapes, strict=True) if shape]
         self.made.append(self)

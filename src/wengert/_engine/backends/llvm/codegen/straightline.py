@@ -176,11 +176,26 @@ def _is_plain(root: Expr) -> bool:
             continue
         if any(type(n) is not int for n in x.shape):
             return False
+        if isinstance(x.rule, SelectExpr) and not _is_decided(x):
+            return False
         for y in x.operands:
             if y not in seen:
                 seen.add(y)
                 pending.append(y)
     return True
+
+
+def _is_decided(x: Expr) -> bool:
+    """Whether the operand of a selection is known at each index: ends of slices may be computed."""
+    numbers: list[Any] = []
+    for read in x.reads((ZERO,) * len(x.shape)):
+        index = read.index or ()
+        numbers += [
+            form.offset for form in ((index.form,) if isinstance(index, FlatIndex) else index)
+        ]
+        for condition in read.conditions:
+            numbers += [condition.low, condition.high, condition.form.offset]
+    return all(type(n) is int for n in numbers)
 
 
 class StraightlineCode(Elements):
