@@ -230,6 +230,7 @@ def pictured(script, out, *arguments):
     return text
 
 
+@pytest.mark.slow
 def test_expression_trees_in_small(tmp_path):
     text = pictured(
         "expression_trees.py", tmp_path, "--epochs", "2", "--trees", "400", "--at-least", "0.5"

@@ -3,7 +3,7 @@
     python tests/distributed/run_checks.py [--quick] checks_of_operations ...
 
 With --quick machine code is made in a hurry (tests/machine_code.py), checks that compile most
-choose a third of their programs, and run derivatives of second order eagerly or compiled by turns
+choose a fourth of their programs, and run derivatives of second order eagerly or compiled by turns
 (sampling.py).
 """
 
@@ -48,6 +48,6 @@ if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[0] == "--quick":
         machine_code.quick_code()
-        sampling.step = 3
+        sampling.step = 4
         arguments = arguments[1:]
     main(*arguments)

@@ -1,6 +1,6 @@
 """Which programs the checks that compile most choose, and the ways in which they run them.
 
-sampled    all programs, or every third
+sampled    all programs, or every fourth
 ways       as they are and compiled, or one of the two by turns
 by_turns   all of what is checked of a program, or every second
 step       1: everything; run_checks.py sets another with --quick
@@ -17,7 +17,7 @@ step = 1
 
 
 def sampled(programs: Sequence[Any]) -> Sequence[Any]:
-    """All programs, or every third (set by run_checks.py)."""
+    """All programs, or every fourth (set by run_checks.py)."""
     return programs[::step]
 
 

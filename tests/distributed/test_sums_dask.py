@@ -291,6 +291,7 @@ def test_an_interrupt_cancels_the_tasks(client):
     assert not tasks_of(client)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(client, parts, w, tmp_path):
     expected = sum_over(loss, parts, split_every=2).value_and_grad(w)
 

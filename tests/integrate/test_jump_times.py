@@ -35,6 +35,7 @@ def last(levels, jumps, t0, t1, y, method="tsit5", **options):
     return solve(rhs, (t0, t1), np.stack([y]), (levels, jumps), method=method, **options)
 
 
+@pytest.mark.sample(len(METHODS))
 @pytest.mark.parametrize("t1", [3.0, -1.0])
 @pytest.mark.parametrize("method", METHODS)
 def test_values_and_derivatives(method, t1):

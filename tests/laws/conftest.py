@@ -55,7 +55,8 @@ SHARES = {
     "test_partials_keep_their_digits": 3,
     "test_series_agree": 4,
     "test_batching_is_right": 2,
-    "test_device_values_agree": 8,
+    "test_device_values_agree": 12,
+    "test_native_values_agree": 2,
 }
 # Pairs of laws and operations that take seconds, in mpmath, in SciPy's own code or in compiling.
 SLOW = {

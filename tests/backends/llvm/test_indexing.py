@@ -338,3 +338,17 @@ def test_positions_of_nothing_are_looked_at_without_python():
         (found,) = native(lambda x, i, index=index: x[index(i)], x, np.array([2, -3]))
         assert found.shape == x[index(np.array([2, -3]))].shape
         assert native(lambda x, i, index=index: x[index(i)], x, np.array([2, 3])) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [((4, 6), (3, 8)), ((2, 3, 4), (6, 4)), ((12,), (3, 4)), ((3, 4), 12), ((0, 16), (1, 0, 32))],
+)
+def test_reshapes_by_columns_are_loops(old, new):
+    x = np.random.default_rng(0).normal(size=old)
+    f = lambda x: np.reshape(x, new, order="F") * 2.0  # noqa: E731
+    compiled = wg.jit(f)
+    assert "0 host callbacks" in compiled.lower(x).loops
+    assert np.array_equal(compiled(x), f(x))
+    slope = wg.jit(wg.grad(lambda x: np.sum(np.sin(f(x)))))(x)
+    assert np.allclose(slope, 2.0 * np.cos(2.0 * x), rtol=1e-13)

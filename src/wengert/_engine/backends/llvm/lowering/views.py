@@ -88,12 +88,19 @@ def _diagonal(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
 @lowers("reshape", "expand_dims", "squeeze")
 def _reshape(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
-    depth = max(len(x.shape), len(node.spec.shape))
-    if node.params.get("order", "C") not in ("C", None) and depth > 1:
+    shape = node.spec.shape
+    order = node.params.get("order", "C")
+    if order == "F" and max(len(x.shape), len(shape)) > 1:  # columns are rows of the transpose
+        return _reversed(reshaped(_reversed(x, node), tuple(shape[::-1]), node), node)
+    if order not in ("C", "F", None) and max(len(x.shape), len(shape)) > 1:
         return NotImplemented
-    if x.shape == node.spec.shape:
-        return x
-    return reshaped(x, node.spec.shape, node)
+    return x if x.shape == shape else reshaped(x, shape, node)
+
+
+def _reversed(x: Expr, node: Node) -> Expr:
+    """An expression with its axes in reverse order."""
+    view = View("transpose", lambda index: tuple(index[::-1]))
+    return Expr(view, (x,), x.shape[::-1], x.dtype, node)
 
 
 def reshaped(x: Expr, shape: Sequence[Length], node: Node | None = None) -> Expr:
