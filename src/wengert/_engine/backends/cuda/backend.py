@@ -71,7 +71,7 @@ class Cuda(Backend):
                 found = [_placed(device, x) for x in found]
             # The values of variables are on the host.
             count = len(graph.outputs)
-            return _apart(device, found[:count], given) + list(map(host_values, found[count:]))
+            return _apart(found[:count], given) + list(map(host_values, found[count:]))
 
         return run
 
@@ -97,7 +97,7 @@ def _on_device(device: Device, x: Any) -> Any:
     return device.put(x) if getattr(x, "ndim", 0) else x
 
 
-def _apart(device: Device, results: list[Any], given: Sequence[Any]) -> list[Any]:
+def _apart(results: list[Any], given: Sequence[Any]) -> list[Any]:
     """Results that share no memory with arguments, nor with each other."""
     seen = {id(x) for x in given}
     apart: list[Any] = []

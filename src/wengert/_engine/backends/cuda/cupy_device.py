@@ -48,7 +48,7 @@ class CupyDevice:
     name = "cuda"
 
     def __init__(self, cupy: Any, number: int) -> None:
-        self._cupy, self.number, self._process = cupy, number, os.getpid()
+        self._cupy, self.number = cupy, number
         facts = cupy.cuda.runtime.getDeviceProperties(number)
         self.capability = 10 * int(facts["major"]) + int(facts["minor"])
         self._blocks = _BLOCKS * int(facts["multiProcessorCount"])

@@ -2,6 +2,7 @@
 
     Device        what a program needs of one
     Launch        a loaded kernel
+    number_of     an integer that may be on a device
 
 The arrays of a device follow NumPy's protocols (NEP 13 and 18), so NumPy's functions called with
 them run on the device. They are not converted to NumPy arrays unless this is asked for.
@@ -56,3 +57,8 @@ class Device(Protocol):
 
     def load(self, kernels: Sequence[DeviceKernel]) -> list[Launch]:
         """Kernels, loaded."""
+
+
+def number_of(device: Device, x: Any) -> int:
+    """An integer, of an array of the device or of the host."""
+    return int(device.get(x)[()]) if device.owns(x) else int(x)

@@ -24,13 +24,12 @@ from wengert.errors import GuardError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
+from .device import Device, number_of
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
-
-    from .device import Device
 
 
 class HasBodies(Protocol):
@@ -124,7 +123,7 @@ def _scan(
     body, carried, stacked = params["body"], params["carried"], params["stacked"]
     count, device = params["length"], program.device
     if params["counted"]:
-        count, operands = max(_number(device, operands[0]), 0), operands[1:]
+        count, operands = max(number_of(device, operands[0]), 0), operands[1:]
     fixed = len(operands) - carried - stacked
     consts, carry = operands[:fixed], list(operands[fixed : fixed + carried])
     rows = [device.put(x) for x in operands[fixed + carried :]]
@@ -156,7 +155,7 @@ def _while(
     outputs = params["body"].outputs[carried:]
     ys: list[list[Any]] = [[] for _ in outputs]
     count = 0
-    while _number(device, goes_on([*consts, *carry])[0]):
+    while number_of(device, goes_on([*consts, *carry])[0]):
         if limit is not None and count >= limit:
             raise GuardError(
                 f"a while_loop did not end within max_steps={limit} steps. Allow more steps, "
@@ -174,7 +173,7 @@ def _while(
 def _choice(
     program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Any, ...]:
-    which, branches = _number(program.device, operands[0]), params["branches"]
+    which, branches = number_of(program.device, operands[0]), params["branches"]
     run = step(branches[min(max(which, 0), len(branches) - 1)])
     return tuple(run(operands[1:]))
 
@@ -183,10 +182,6 @@ def _stacked(program: HasBodies, values: Sequence[Any], spec: Any) -> Any:
     if not values:
         return np.empty((0, *[n if type(n) is int else 0 for n in spec.shape]), spec.dtype)
     return np.stack([program.device.put(x) for x in values])
-
-
-def _number(device: Any, x: Any) -> int:
-    return int(device.get(x)[()]) if device.owns(x) else int(x)
 
 
 _OWN: dict[str, Callable[..., Any]] = {

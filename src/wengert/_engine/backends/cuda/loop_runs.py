@@ -17,7 +17,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
 from ..llvm.lowering.loop_ir import Expr
-from .device import Device, Launch
+from .device import Device, Launch, number_of
 from .loop_kernels import LoopKernel
 
 
@@ -54,7 +54,7 @@ def run_loop(
     params, device, plan = node.params, running.device, loop.plan
     carried, stacked = params["carried"], params["stacked"]
     if params["counted"]:
-        count, operands = max(_number(device, operands[0]), 0), operands[1:]
+        count, operands = max(number_of(device, operands[0]), 0), operands[1:]
     else:
         count = running.length(params["length"])
     rows = running.length(loop.rows)
@@ -86,7 +86,3 @@ def run_loop(
         if x in loop.private:
             carry[k] = carry[k][0]
     return [*carry, *outs]
-
-
-def _number(device: Device, x: Any) -> int:
-    return int(device.get(x)[()]) if device.owns(x) else int(x)

@@ -11,7 +11,6 @@ device (library_calls.py). Loops and branches are run by the host, step by step.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -345,6 +344,3 @@ def _grouped(nodes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         else:
             found.append(next(ahead))
     return found
-
-
-__all__ = ["Failed", "DeviceProgram", "math"]
