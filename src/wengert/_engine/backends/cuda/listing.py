@@ -46,6 +46,9 @@ class Listing:
             names = ", ".join(sorted(operations_of(stage)))
             return f"{kernel.name} over {over}{reduced}: {names}"
         assert isinstance(stage, Expr)
+        own = self._program.kernel_of_matrices(stage)
+        if own is not None:
+            return f"{own.name} for each of {own.elements} matrices: {stage.node.op.name}"
         loop = self._program.loop_kernel(stage.node)
         if loop is not None:
             return f"{loop.kernel.name}, a loop of {loop.rows} rows: {stage.node.op.name}"

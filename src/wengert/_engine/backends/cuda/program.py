@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
@@ -32,6 +33,7 @@ from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_o
 from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernel_of
 from .loop_runs import run_loop
+from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
 from .ptx import NVPTX
 from .scatter_kernels import OutOfRange
 
@@ -43,6 +45,10 @@ _MOST_ATTEMPTS = 50
 
 class Failed(Exception):
     """A kernel found an index out of range, or another fault; the interpreter raises the error."""
+
+
+class InDoubt(Failed):
+    """A kernel found a matrix that it leaves to the library."""
 
 
 class DeviceProgram:
@@ -60,6 +66,7 @@ class DeviceProgram:
         self.kernels: list[DeviceKernel] = []
         self.stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
         self._loops: dict[Any, tuple[LoopKernel, int]] = {}
+        self._matrices: dict[Expr, tuple[MatrixKernel, int]] = {}
         with compiling_for(NVPTX):
             self._plan(graph)
         self._constants: dict[Expr, Any] = {}
@@ -84,10 +91,10 @@ class DeviceProgram:
 
     def _write_kernels(self) -> None:
         stored = self.stored = set(self.plan.stored)
-        self.kernels, self.stages, self._loops = [], [], {}
+        self.kernels, self.stages, self._loops, self._matrices = [], [], {}, {}
         for stage in self.plan.stages:
             if isinstance(stage, Expr):
-                self._add_loop(stage)
+                self._add_call(stage)
                 self.stages.append((stage, -1))
                 continue
             try:
@@ -97,9 +104,17 @@ class DeviceProgram:
             self.stages.append((stage, len(self.kernels)))
             self.kernels.append(kernel)
 
-    def _add_loop(self, stage: Expr) -> None:
-        """Add the kernel of a loop, if it can be one."""
+    def _add_call(self, stage: Expr) -> None:
+        """Add the kernel of an operation on small matrices, or of a loop, if it can be one."""
         node = stage.node
+        made = matrix_kernel_of(stage, f"kernel{len(self.kernels)}")
+        if made is None:
+            self._add_loop(node)
+            return
+        self._matrices[stage] = made, len(self.kernels)
+        self.kernels.append(made.kernel)
+
+    def _add_loop(self, node: Node) -> None:
         is_counted = node.op.control_flow == LOOP and "stacked" in node.params
         if not is_counted or any(is_open(n) for s in specs_of(node) for n in s.shape):
             return
@@ -112,6 +127,16 @@ class DeviceProgram:
         """The kernel of a loop, loaded; None if it is run step by step."""
         found = self._loops.get(node)
         return None if found is None else (found[0], self.launches[found[1]])
+
+    def matrices_of(self, stage: Expr) -> tuple[MatrixKernel, Launch] | None:
+        """The kernel of an operation on small matrices, loaded."""
+        found = self._matrices.get(stage)
+        return None if found is None else (found[0], self.launches[found[1]])
+
+    def kernel_of_matrices(self, stage: Expr) -> DeviceKernel | None:
+        """The kernel of an operation on small matrices, if it is one."""
+        found = self._matrices.get(stage)
+        return None if found is None else found[0].kernel
 
     def loop_kernel(self, node: Any) -> LoopKernel | None:
         """The kernel of a loop, if it is one."""
@@ -148,7 +173,10 @@ class DeviceProgram:
         Failed
             A kernel has failed.
         """
-        return _Run(self, dict(sizes)).results(values)
+        try:
+            return _Run(self, dict(sizes)).results(values)
+        except InDoubt:
+            return _Run(self, dict(sizes), by_library=True).results(values)
 
     @functools.cached_property
     def launches(self) -> list[Launch]:
@@ -175,8 +203,11 @@ class DeviceProgram:
 class _Run:
     """The state of one run of a program."""
 
-    def __init__(self, program: DeviceProgram, sizes: dict[str, int]) -> None:
+    def __init__(
+        self, program: DeviceProgram, sizes: dict[str, int], by_library: bool = False
+    ) -> None:
         self.program, self.device, self.sizes = program, program.device, sizes
+        self._by_library = by_library
         self.arrays: dict[Expr, Any] = {}
         self.status = self.device.put(np.zeros(1, np.int64)) if program.may_fail else None
 
@@ -190,8 +221,9 @@ class _Run:
                 self._call(stage)
             for x in gone:
                 self.arrays.pop(x, None)
-        if self.status is not None and self.device.get(self.status)[0]:
-            raise Failed
+        status = 0 if self.status is None else self.device.get(self.status)[0]
+        if status:
+            raise InDoubt if status == IN_DOUBT else Failed
         specs = [spec for node in program.results for spec in specs_of(node)]
         found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
         return _grouped(program.results, found)
@@ -263,8 +295,11 @@ class _Run:
     def _call(self, stage: Expr) -> None:
         node = stage.node
         operands = [self._operand(x) for x in stage.operands]
-        loop = self.program.loop_of(node)
-        if loop is None:
+        loop, matrices = self.program.loop_of(node), self.program.matrices_of(stage)
+        if matrices is not None and not self._by_library:
+            found = run_matrices(self, *matrices, operands)
+            made = found if isinstance(node.spec, tuple) else found[0]
+        elif loop is None:
             try:
                 made = called(self.program, node, operands, self.sizes)
             except OutOfRange:

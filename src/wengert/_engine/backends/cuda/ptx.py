@@ -23,7 +23,11 @@ from .kernel_codegen import DeviceKernel
 
 # NVIDIA's virtual machine. The width of vectors matters to kernels of native code only: kernels of
 # a device compute one element at a time.
-NVPTX = Processor("nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0, has_libraries=False)
+NVPTX = Processor(
+    *("nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0),
+    has_libraries=False,
+    looped_terms=8,
+)
 # Versions of the instruction set, by compute capability; later cards take the code of earlier ones.
 ARCHITECTURES = {70: "+ptx64", 75: "+ptx64", 80: "+ptx70", 90: "+ptx78"}
 _DEFINITION = re.compile(r"define void @([-\w.]+)\((.*)\) #1 \{")

@@ -35,6 +35,8 @@ class Processor:
         Whether fused loops with few instructions compute several registers at a time.
     has_libraries : bool
         Whether code for it can call functions of SciPy and other libraries.
+    looped_terms : int
+        Of a device: products that are sums of at most so many terms are fused loops, of any size.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Processor:
     abi: str = ""
     has_libraries: bool = True
     widens: bool = True
+    looped_terms: int = 0
 
     @property
     def key(self) -> str:

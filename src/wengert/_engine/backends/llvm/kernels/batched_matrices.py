@@ -7,6 +7,8 @@ Each lane holds the same element of a different matrix, so formulas without bran
 matrices at once.  The elements of one matrix are adjacent in memory, those of a register are not:
 they are loaded one by one and inserted, which takes less time than LLVM's gathers.
 
+On a device a thread computes one matrix after the other instead (`KernelCall.thread`).
+
 The last block overlaps the previous one if the batch is not a multiple of the width, so some
 matrices are computed twice.  A batch smaller than a block is computed one matrix at a time.  An
 operand that is broadcast along the batch is read before the loop.
@@ -165,6 +167,9 @@ def blocks(
         a._replace(shape=a.shape[len(a.shape) - c :], strides=a.strides[len(a.strides) - c :])
         for a, c in operands
     ]
+    if call.thread is not None:
+        _loop_of_thread(call, call.thread, axes, arrays, write)
+        return
     lanes = execution_engine.vector_bytes() // dtype.itemsize
     grain = _grain(arrays)
     if len(axes) == 1 and _size(axes[0][0]) >= 2 * grain:
@@ -190,6 +195,34 @@ def blocks(
             write(Block(call, s, 1, bases, arrays, [0] * len(arrays)))
         else:
             _loop_over_axis(call, s, axes[longest], bases, arrays, lanes, write)
+
+
+def _loop_of_thread(
+    call: KernelCall,
+    thread: tuple[Name, Name],
+    axes: Sequence[_Axis],
+    arrays: Sequence[ArrayPointer],
+    write: Callable[[Block], None],
+) -> None:
+    """The matrices of a thread; the flat number of one is split into its indices."""
+    s = call.section
+    lengths = [call.number(length) for length, _ in axes]
+    matrices: Length = 1
+    for length, _ in axes:
+        matrices = matrices * length
+    call.batches.append(matrices)
+    count = call.number(matrices)
+    preheader = s.inside()
+    bases = [(preheader, a.pointer) for a in arrays]
+    with s.loop(thread[0], count, thread[1]) as (inner, place):
+        for k in range(len(axes) - 1, -1, -1):
+            i = place
+            if k:
+                i = inner.value(f"urem i64 {place}, {lengths[k]}")
+                place = inner.value(f"udiv i64 {place}, {lengths[k]}")
+            bases = _advanced(call, inner, bases, arrays, axes[k][1], i)
+        steps: list[Length] = [int(section is not preheader) for section, _ in bases]
+        write(Block(call, inner, 1, bases, arrays, steps))
 
 
 _Axis = tuple[Length, tuple[Length, ...]]  # a length, and the stride of each array

@@ -1,11 +1,38 @@
 """The module of this folder that has the kernel of an operation.
 
     KERNEL_MODULES    the module, by the name of the operation
+    Kernel            what is registered of a kernel
 
 Kernels are imported lazily: a program needs few of them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+
+class Kernel(NamedTuple):
+    """A kernel of the registry.
+
+    write : ``write(call)`` emits the kernel.
+    strided : whether operands may have any strides; if not, they must be C-contiguous.
+    serves : ``serves(node)``: whether the kernel supports this node.
+    skips_unused : whether it is passed the option "unused", the results that are not needed.
+    updates : ``updates(params)``: whether the result is the first operand with some elements
+        replaced, and may share its memory.
+    unrolled : whether its code grows with the number of operands, and not with their sizes.
+    in_lanes : whether it computes small matrices of a batch apart (batched_matrices.py).
+    """
+
+    write: Callable[[Any], None]
+    strided: bool
+    serves: Callable[[Any], bool]
+    skips_unused: bool
+    updates: Callable[[Mapping[str, Any]], bool]
+    unrolled: bool
+    in_lanes: bool
+
 
 KERNEL_MODULES: dict[str, str] = {
     name: module

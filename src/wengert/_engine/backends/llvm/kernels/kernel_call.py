@@ -26,8 +26,10 @@ from ..ir.llvm_types import Dtype, is_supported
 from ..ir.scalar_language import Language
 from ..runtime import blas_threads, runtime_library
 from ..tuning import thresholds
-from .index import KERNEL_MODULES
+from .index import KERNEL_MODULES, Kernel
 from .parallel_tasks import word, write_task
+
+UNROLLED = 4  # rows of small matrices up to which loops over their elements are unrolled
 
 
 class ArrayPointer(NamedTuple):
@@ -178,7 +180,16 @@ class KernelCall:
         Of the section.
     fails : bool
         Whether the kernel can fail.
+    thread : (first, stride) or None
+        Of a device: a thread computes every `stride`-th matrix of a batch from `first` on.
+    batches : list of Length
+        Of a device: the number of matrices of each loop over a batch.
+    unrolled_rows : int
+        The number of rows of matrices up to which loops over their elements are unrolled.
     """
+
+    thread: tuple[Name, Name] | None = None
+    unrolled_rows = UNROLLED
 
     def __init__(
         self,
@@ -195,6 +206,7 @@ class KernelCall:
         self.operands, self.results = tuple(operands), tuple(results)
         self.function = function
         self.fails = False
+        self.batches: list[Length] = []
         self._calls, self._symbols = calls, calls.symbols
         self._named = named
         self._numbers: dict[Any, Name] = {}
@@ -390,26 +402,6 @@ class KernelCall:
 # ---- the registry ------------------------------------------------------------------------------
 
 
-class Kernel(NamedTuple):
-    """A kernel of the registry.
-
-    write : ``write(call)`` emits the kernel.
-    strided : whether operands may have any strides; if not, they must be C-contiguous.
-    serves : ``serves(node)``: whether the kernel supports this node.
-    skips_unused : whether it is passed the option "unused", the results that are not needed.
-    updates : ``updates(params)``: whether the result is the first operand with some elements
-        replaced, and may share its memory.
-    unrolled : whether its code grows with the number of operands, and not with their sizes.
-    """
-
-    write: Callable[[KernelCall], None]
-    strided: bool
-    serves: Callable[[Any], bool]
-    skips_unused: bool
-    updates: Callable[[Mapping[str, Any]], bool]
-    unrolled: bool
-
-
 KERNELS: dict[str, Kernel] = {}
 
 
@@ -421,13 +413,14 @@ def kernel(
     skips_unused: bool = False,
     updates: Callable[[Mapping[str, Any]], bool] = lambda params: False,
     unrolled: bool = False,
+    in_lanes: bool = False,
 ) -> Callable[[Callable[[KernelCall], None]], Callable[[KernelCall], None]]:
     """Register a function as the kernel of an operation (a decorator)."""
 
     def register(write: Callable[[KernelCall], None]) -> Callable[[KernelCall], None]:
         other = KERNELS[name].write.__module__ if name in KERNELS else write.__module__
         assert other == write.__module__, f"{name} has a kernel in {other}"
-        KERNELS[name] = Kernel(write, strided, serves, skips_unused, updates, unrolled)
+        KERNELS[name] = Kernel(write, strided, serves, skips_unused, updates, unrolled, in_lanes)
         return write
 
     return register

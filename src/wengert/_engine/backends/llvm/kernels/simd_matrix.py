@@ -6,9 +6,9 @@
     integer_lane   an integer as a value of all lanes
     load, save     copy matrices of a block to a SimdMatrix and back
 
-For matrices of up to `UNROLLED` rows loops are unrolled: all indices are constants, and LLVM keeps
-the elements in registers.  The unrolled code of an elimination, and LLVM's compile time, grow with
-the third power of the number of rows, so larger matrices are computed by loops.
+For matrices of up to `KernelCall.unrolled_rows` rows loops are unrolled: all indices are constants,
+and LLVM keeps the elements in registers.  The unrolled code of an elimination, and LLVM's compile
+time, grow with the third power of the number of rows, so larger matrices are computed by loops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ..ir.llvm_types import F64, I64, Dtype, in_register, of_width
 from ..ir.simd_value import Lane
 from .batched_matrices import Block
 
-UNROLLED = 4  # rows up to which loops are unrolled
 Index = int | Name
 
 
@@ -47,7 +46,7 @@ class SimdMatrix:
     def __init__(self, block: Block, rows: int, columns: int = 1, dtype: Dtype = F64) -> None:
         self.language, self.width = block.call.language, max(block.width, 1)
         self.rows, self.columns, self.dtype = rows, columns, dtype
-        self.unrolled = rows <= UNROLLED
+        self.unrolled = rows <= block.call.unrolled_rows
         self._kind = of_width(in_register(dtype), self.width)
         self._align = self.width * dtype.itemsize
         count = rows * columns

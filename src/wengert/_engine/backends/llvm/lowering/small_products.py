@@ -7,12 +7,13 @@ decides between them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 
-from ..ir.affine import ZERO, Length, is_one
+from ..ir.affine import ZERO, Affine, Length, is_one
 from ..ir.llvm_types import F16, F32, Dtype
 from .batch_first import batch_first
 from .loop_ir import ContractionTerm, Expr, Map, Reduce, View, strided_view
@@ -22,7 +23,6 @@ from .views import reshaped
 if TYPE_CHECKING:
     from wengert._engine.core.types import ScalarLanguage
 
-    from ..ir.affine import Affine
     from ..kernels.gemm import choose
     from .registry import Lowering
 else:
@@ -55,6 +55,10 @@ def _product_of(node: Node, operands: Sequence[Expr], is_strong: bool = False) -
             if is_one(lengths.get(label, 1)):
                 lengths[label] = n
     summed = [c for c in lengths if c not in result]
+    if summed and choose.is_short_sum(lengths, summed):
+        indices = product(*[range(int(lengths[c])) for c in summed])
+        chosen = [dict(zip(summed, index, strict=True)) for index in indices]
+        return _written_out(node, operands, operand_labels, result, chosen, is_strong)
     if summed and not choose.is_fused_loop(lengths, operand_labels):
         return NotImplemented
     subscripts = _ordered(result, summed, operand_labels, operands, lengths)
@@ -67,14 +71,65 @@ def _product_of(node: Node, operands: Sequence[Expr], is_strong: bool = False) -
     ]
     combine = _strong_product(wide) if is_strong else _product(wide)
     rule = ContractionTerm(combine, len(operand_labels), is_strong)
-    product = Expr(rule, spread, space, wide, node)
+    terms = Expr(rule, spread, space, wide, node)
     if not summed:
-        return product if wide == dtype else _cast(product, dtype, node)
+        return terms if wide == dtype else _cast(terms, dtype, node)
     axes = [k for k, c in enumerate(subscripts) if c in summed]
     kept = [1 if c in summed else n for c, n in zip(subscripts, space, strict=True)]
-    out = Expr(Reduce("sum", axes), (product,), kept, wide, node)
+    out = Expr(Reduce("sum", axes), (terms,), kept, wide, node)
     out = reshaped(out, node.spec.shape, node)
     return out if wide == dtype else _cast(out, dtype, node)
+
+
+def _written_out(
+    node: Node,
+    operands: Sequence[Expr],
+    words: Sequence[str],
+    result: str,
+    terms: Sequence[Mapping[str, int]],
+    is_strong: bool,
+) -> Expr:
+    """A product whose terms are written out, one after the other: it is fused with what reads it.
+
+    Parameters
+    ----------
+    terms : sequence of mapping
+        The index of each summed subscript.
+    """
+    dtype, shape = node.spec.dtype, node.spec.shape
+    wide = F32 if dtype == F16 else dtype
+    elements = []
+    for fixed in terms:
+        for x, word in zip(operands, words, strict=True):
+            places = [Affine(fixed[c], ()) if c in fixed else result.index(c) for c in word]
+            ones = [is_one(n) for n in x.shape]
+            elements.append(Expr(View("term", _placing(places, ones)), (x,), shape, x.dtype, node))
+    each = len(words)
+    combine = _strong_product(wide) if is_strong else _product(wide)
+
+    def total(s: ScalarLanguage, *lanes: Any) -> Any:
+        found = combine(s, *lanes[:each])
+        for k in range(each, len(lanes), each):
+            factors = lanes[k : k + each]
+            if each == 2 and wide.kind == "f" and not is_strong:
+                found = s.fma(*[s.cast(x, wide) for x in factors], found)
+            else:
+                found = found + combine(s, *factors)
+        return found
+
+    return Expr(Map("product", total, 2 * len(elements)), elements, shape, dtype, node)
+
+
+def _placing(places: Sequence[int | Affine], ones: Sequence[bool]) -> Any:
+    """The index of an operand, of which some parts are given."""
+
+    def place(index: tuple[Affine, ...]) -> Any:
+        return tuple(
+            ZERO if one else index[k] if type(k) is int else k
+            for k, one in zip(places, ones, strict=True)
+        )
+
+    return place
 
 
 def _ordered(

@@ -4,6 +4,7 @@ In the order of the decisions for a matmul, dot or einsum of two operands:
 
 is_fused_loop     a small or memory-bound product is a loop, fused with its neighbors
                   (lowering/small_products.py)
+is_short_sum      on a device, where a thread computes an element: sums of few terms are loops
 is_small_batch    a batch of small matrices: one product per SIMD lane (batched_small_gemm)
 choose            the routine of one product of two matrices (write_product.py):
 
@@ -35,6 +36,7 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ...ir import execution_engine
 from ...ir.llvm_types import F32, F64
+from ...ir.processors import foreign
 from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading
@@ -70,6 +72,20 @@ def is_fused_loop(lengths: Mapping[str, Length], subscripts: Sequence[str]) -> b
         return True
     # Each element of the largest operand is used once: memory bandwidth is the limit.
     return any(set(labels) >= set(lengths) for labels in subscripts)
+
+
+def is_short_sum(lengths: Mapping[str, Length], summed: Sequence[str]) -> bool:
+    """Whether each element of a product is a sum of so few terms that a device's thread adds them.
+
+    Parameters
+    ----------
+    summed : sequence of str
+        The subscripts that are summed over.
+    """
+    processor = foreign()
+    if processor is None or not processor.looped_terms:
+        return False
+    return 1 <= _known([lengths[c] for c in summed]) <= processor.looped_terms
 
 
 def is_small_batch(

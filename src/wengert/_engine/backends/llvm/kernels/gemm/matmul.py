@@ -120,19 +120,19 @@ def _subscripts_of(call: KernelCall, name: str) -> tuple[str, ...]:
     return result
 
 
-@kernel("matmul", strided=True)
+@kernel("matmul", strided=True, in_lanes=True)
 def matmul(call: KernelCall) -> None:
     """The matrix product over the last two axes."""
     _contract(call, _subscripts_of(call, "matmul"))
 
 
-@kernel("dot", strided=True)
+@kernel("dot", strided=True, in_lanes=True)
 def dot(call: KernelCall) -> None:
     """The last axis of the first with the last but one of the second."""
     _contract(call, _subscripts_of(call, "dot"))
 
 
-@kernel("einsum", strided=True)
+@kernel("einsum", strided=True, in_lanes=True)
 def einsum(call: KernelCall) -> None:
     """Any contraction."""
     _contract(call, _subscripts_of(call, "einsum"))

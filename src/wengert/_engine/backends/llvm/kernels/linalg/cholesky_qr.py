@@ -35,7 +35,7 @@ from .lapack import (
 )
 
 
-@kernel("cholesky", strided=True)
+@kernel("cholesky", strided=True, in_lanes=True)
 def cholesky(call: KernelCall) -> None:
     """The triangular factor of positive definite matrices."""
     if small_matrices.is_small(call):

@@ -34,7 +34,7 @@ def _is_small(call: KernelCall) -> bool:
     return type(n) is int and 1 <= n <= MAX_ROWS and all(x.dtype.kind != "c" for x in call.operands)
 
 
-@kernel("cholesky_cotangent", strided=True)
+@kernel("cholesky_cotangent", strided=True, in_lanes=True)
 def cholesky_cotangent(call: KernelCall) -> None:
     """The cotangent of a matrix, from that of its Cholesky factor."""
     if _is_small(call):

@@ -44,7 +44,7 @@ from .lapack import (
 # ---- eigenvalues -------------------------------------------------------------------------------
 
 
-@kernel("eigh", strided=True, skips_unused=True)
+@kernel("eigh", strided=True, skips_unused=True, in_lanes=True)
 def eigh(call: KernelCall) -> None:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices."""
     if symmetric_eigenvalues.is_small(call):

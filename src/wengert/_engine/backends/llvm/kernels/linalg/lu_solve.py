@@ -90,7 +90,7 @@ def gesv(
     substitute(call, s, a, b, pivots)
 
 
-@kernel("solve", strided=True)
+@kernel("solve", strided=True, in_lanes=True)
 def solve(call: KernelCall) -> None:
     """x with a @ x = b."""
     if small.is_small(call):
@@ -136,7 +136,7 @@ def _may_separate_parts(a: ArrayPointer, b: ArrayPointer, x: ArrayPointer) -> bo
     )
 
 
-@kernel("inv", strided=True)
+@kernel("inv", strided=True, in_lanes=True)
 def inv(call: KernelCall) -> None:
     """The inverse."""
     if small.is_small(call):
@@ -312,7 +312,7 @@ def _negative_if(flag: Any, x: Any) -> Any:
     return x.language.select(flag, -x, x)
 
 
-@kernel("det", strided=True)
+@kernel("det", strided=True, in_lanes=True)
 def det(call: KernelCall) -> None:
     """The determinant."""
     if small.is_small(call):
@@ -325,7 +325,7 @@ def det(call: KernelCall) -> None:
         write(s, address(call, s, x, index), call.language.cast(determinant.value(s), x.dtype))
 
 
-@kernel("slogdet", strided=True)
+@kernel("slogdet", strided=True, in_lanes=True)
 def slogdet(call: KernelCall) -> None:
     """Sign and logarithm of the determinant."""
     if small.is_small(call):
@@ -357,7 +357,7 @@ def inverse_slogdet(call: KernelCall) -> None:
         )
 
 
-@kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
+@kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1, in_lanes=True)
 def det_derivative(call: KernelCall) -> None:
     """The cofactors of regular matrices: det(a) inv(a).T."""
     if small.is_small(call):

@@ -23,9 +23,9 @@ from wengert._engine.core.types import Scalar
 from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64
 from ..batched_matrices import Block, blocks
-from ..kernel_call import KernelCall
+from ..kernel_call import UNROLLED, KernelCall
 from ..loop_helpers import in_section
-from ..simd_matrix import UNROLLED, SimdMatrix, each, integer_lane, until
+from ..simd_matrix import SimdMatrix, each, integer_lane, until
 from .tridiagonalization import lifted, reduced, scaled
 
 ROWS = 8  # maximum

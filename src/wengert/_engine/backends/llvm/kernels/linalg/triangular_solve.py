@@ -17,7 +17,7 @@ from .lapack import batch_item, batches, leading_dimension, length, memory
 from .packed_factors import fail_at_zero
 
 
-@kernel("solve_triangular", strided=True)
+@kernel("solve_triangular", strided=True, in_lanes=True)
 def solve_triangular(call: KernelCall) -> None:
     """x with op(a) @ x = b, a triangular.
 

@@ -18,8 +18,9 @@ from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64
 from ...ir.scalar_language import Language
 from ..batched_matrices import Block
+from ..kernel_call import UNROLLED
 from ..loop_helpers import in_section
-from ..simd_matrix import UNROLLED, SimdMatrix, each
+from ..simd_matrix import SimdMatrix, each
 
 SCALED_BELOW, SCALE_FACTOR = 2.0**-500, 2.0**1000  # of numbers that are squared
 _MAX_EXPONENT, _MANTISSA_BITS = 2046, 52
