@@ -73,6 +73,7 @@ def agrees(got, wanted, tolerance):
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 def test_values_and_gradients(name, n):
