@@ -11,12 +11,13 @@ Both are subclasses of Tensor, by which `Module` finds what belongs to the model
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.handle import Handle, leaf, rebind, shape_of, value_of, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core.node import Node, constant
 from wengert._engine.core.recording import no_grad
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.serialization import register_class
@@ -62,6 +63,12 @@ class Parameter(Tensor):
         if cached is None or cached[0] is not self.node:
             cached = self._frozen = self.node, leaf(self.node.value, self, differentiable=False)
         return cached[1]
+
+    @property
+    def other_nodes(self) -> Sequence[Node]:
+        """The variable of a frozen parameter, if it has its value."""
+        cached = getattr(self, "_frozen", None)
+        return () if cached is None or cached[0] is not self.node else cached[1:]
 
     def __copy__(self) -> Parameter:
         twin = object.__new__(type(self))

@@ -25,7 +25,7 @@ from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ShapeError, at, user_line
 
 from .registry import Backend, Run
-from .variable_updates import exclusively, locks_of, values_of, write
+from .variable_updates import exclusively, locks_of
 
 _PROGRAMS = 64  # limit of the sets of sizes, the oldest are evicted
 
@@ -81,7 +81,7 @@ class Executable:
         fed = self._fitted(values)
         run = self._program(fed)
         if not self._written:
-            return self.backend.own(run([*fed, *values_of(self.owners)]))
+            return self.backend.own(run([*fed, *self.backend.values_of(self.owners, self._written)]))
         return exclusively(self._exclusive, partial(self._updating, run, fed))
 
     def _fitted(self, values: Sequence[Any]) -> list[Any]:
@@ -90,9 +90,9 @@ class Executable:
         return [convert(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
 
     def _updating(self, run: Run, fed: Sequence[Any]) -> list[Any]:
-        found = self.backend.own(run([*fed, *values_of(self.owners)]))
+        found = self.backend.own(run([*fed, *self.backend.values_of(self.owners, self._written)]))
         count = len(self.graph.outputs)
-        write(self._written, found[count:])
+        self.backend.write(self._written, found[count:])
         return found[:count]
 
     def prepared(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
@@ -105,7 +105,7 @@ class Executable:
         """
         fed = self._fitted(values)
         sizes = self._sizes(fed) if self._symbolic else {}
-        return [*fed, *values_of(self.owners)], sizes
+        return [*fed, *self.backend.values_of(self.owners, self._written)], sizes
 
     def __deepcopy__(self, memo: Any) -> Executable:
         return Executable(self.graph, self.backend)

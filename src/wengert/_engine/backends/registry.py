@@ -12,12 +12,12 @@ from __future__ import annotations
 import difflib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph, check_graph
-from wengert._engine.core.node import LeafOp
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import bodies_of
@@ -26,6 +26,7 @@ from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_
 
 from .argument_conversion import fitted
 from .copy_on_return import own
+from .variable_updates import values_of, write
 
 if TYPE_CHECKING:
     from wengert._engine.profiling.record import Timing
@@ -80,6 +81,22 @@ class Backend(ABC):
     def own(self, results: list[Any]) -> list[Any]:
         """Results of a run, each with memory that nothing else refers to."""
         return own(results)
+
+    def values_of(self, owners: Sequence[Any], written: Collection[Any]) -> list[Any]:
+        """The values of variables, for a run that updates those of `written`."""
+        return values_of(owners)
+
+    def write(self, owners: Sequence[Any], values: Sequence[Any]) -> None:
+        """Give variables new values, which a run has computed: all of them or none."""
+        write(owners, values)
+
+    def argument(self, node: Node) -> Any:
+        """The value of a tensor, as an argument of a run."""
+        return node.value
+
+    def result(self, value: Any) -> Any:
+        """The value of a result, for a tensor: an array, or the state of one on a device."""
+        return value
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"

@@ -2,6 +2,7 @@
 
     values_of       a consistent snapshot of the values of several variables
     write           new values for several variables: all of them or none
+    exchanged       the same with new nodes; replaced, if a variable has not been written since
     VariableWriter  the same for a program that writes at every run
     Lending         values for a run that writes to some of them in place
     exclusively     runs a function with exclusive access to some variables
@@ -40,15 +41,18 @@ _locks: dict[int, tuple[Any, Any]] = {}
 _lent: dict[int, int] = {}  # variables that a run writes to in place, and its thread
 
 
-def values_of(owners: Sequence[Handle]) -> list[Any]:
-    """The values of several variables, all before or all after any concurrent write."""
+def values_of(owners: Sequence[Handle], read: Callable[[Any], Any] = _value) -> list[Any]:
+    """The values of several variables, all before or all after any concurrent write.
+
+    `read` takes what is wanted of each; by default the value.
+    """
     if not owners:
         return []
     while True:
         with _exchange:
             busy = _lent_elsewhere(owners) if _lent else None
             if busy is None:
-                return list(map(_value, owners))
+                return list(map(read, owners))
         with _lock_of(busy):  # wait for that run
             pass
 
@@ -68,7 +72,7 @@ def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
         A value has another shape than its variable.
     """
     old = list(map(_node, owners))
-    _exchanged(owners, old, list(map(_new_leaf, owners, old, values)))
+    exchanged(owners, old, list(map(_new_leaf, owners, old, values)))
 
 
 class VariableWriter:
@@ -104,11 +108,12 @@ class VariableWriter:
             else _new_leaf(owner, o, v)
             for owner, o, v, last in zip(self.owners, old, given, self._last, strict=True)
         ]
-        _exchanged(self.owners, old, nodes)
+        exchanged(self.owners, old, nodes)
         self._last = [n.serial if n.value is v else -1 for n, v in zip(nodes, given, strict=True)]
 
 
-def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]) -> None:
+def exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]) -> None:
+    """Give variables new nodes: all of them in one step; `old` are their nodes before."""
     try:
         with _exchange:
             list(map(setattr, owners, repeat("node"), nodes))
@@ -117,6 +122,15 @@ def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]
         _let_views_follow(owners)  # in case of an earlier interrupt
         raise
     del old  # kept until now, so that no destructor runs in between
+
+
+def replaced(owner: Any, old: Node, node: Node) -> bool:
+    """Give a variable another node of the same value, unless it has been written since."""
+    with _exchange:
+        if owner.node is not old:
+            return False
+        owner.node = node
+        return True
 
 
 def _let_views_follow(owners: Sequence[Any]) -> None:

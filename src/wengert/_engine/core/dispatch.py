@@ -24,6 +24,7 @@ from wengert.errors import (
 from .handle import Handle, _Class, is_general, wrap
 from .labelled_arrays import is_refused
 from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
+from .device_values import DeviceValues, with_value
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
@@ -328,18 +329,19 @@ PART = OutputOperation()
 
 def part(node: Node, index: int) -> Node:
     """The node of one output of `node`."""
-    if node.value is None:
+    if node.is_traced:
         spec = node.spec[index]
         cls = type(node) if spec.dtype.kind in "fc" else DiscreteLeaf
         unknown = node.info_with(spec=spec, requires=None, name=None, linear=())
         return cls(PART, (node,), {"index": index}, None, unknown)
-    value = node.value[index]
+    values = node.version.values if type(node.version) is DeviceValues else node.value
+    value = values[index]
     if type(node) is ConstantLeaf:
-        return constant(value)
+        return with_value(constant(None), value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
     cls = type(node) if inexact else DiscreteLeaf
     info = None if node.where is None else eager_info((node,), node.where)
-    return cls(PART, (node,), {"index": index}, value, info)
+    return with_value(cls(PART, (node,), {"index": index}, None, info), value)
 
 
 _Part.make = staticmethod(part)

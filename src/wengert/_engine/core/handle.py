@@ -37,6 +37,7 @@ class Handle:
     __slots__ = ("__weakref__", "_aliases", "_link", "_views", "node")
 
     node: Node
+    other_nodes: Sequence[Node] = ()  # other than `node`, with the same value
 
 
 class _Class:
@@ -113,19 +114,21 @@ def describe(x: Any) -> Any:
 def shape_of(x: Any) -> tuple[Any, ...]:
     """The shape of an operand: a handle, an array, a number, a list."""
     if isinstance(x, Handle):
-        value = x.node.value
+        node = x.node
+        value = node.value if node.version is None else None  # it may be on a device
         if type(value) is np.ndarray:
             return value.shape  # type: ignore[no-any-return]
-        return x.node.spec.shape if value is None else np.shape(value)
+        return node.spec.shape if value is None else np.shape(value)
     return np.shape(x)
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
     """The dtype of an operand."""
     if isinstance(x, Handle):
-        value = x.node.value
+        node = x.node
+        value = node.value if node.version is None else None  # it may be on a device
         if value is None:
-            return x.node.spec.dtype  # type: ignore[no-any-return]
+            return node.spec.dtype  # type: ignore[no-any-return]
         x = value
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 

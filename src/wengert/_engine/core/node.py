@@ -25,7 +25,6 @@ import numpy as np
 
 from wengert.errors import MutatedError, at, user_line
 
-from .array_states import ArrayState
 from .node_info import NodeInfo
 from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
@@ -79,8 +78,9 @@ class Node:
         Order of creation; larger than the serial of every argument.
     info : NodeInfo or None
         Optional properties: spec, name, source line, hooks ... (core/node_info.py).
-    version : ArrayState or None
-        For a large array that was written to in place (copy_on_write.py).
+    version : ArrayState, DeviceValue, DeviceValues or None
+        For a large array that was written to in place (copy_on_write.py), and for values in the
+        memory of a device (device_values.py).
     """
 
     __slots__ = ("__weakref__", "args", "info", "op", "params", "serial", "value", "version")
@@ -91,7 +91,7 @@ class Node:
     value: Any
     serial: int
     info: NodeInfo | None
-    version: ArrayState | None
+    version: Any
 
     def __init__(
         self,

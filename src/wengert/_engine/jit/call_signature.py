@@ -22,6 +22,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.device_arrays import device_spec, is_on_device
+from wengert._engine.core.device_values import device_value
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.labelled_arrays import (
     Labelled,
@@ -126,6 +127,9 @@ class CallSignature:
 
     def _of_tensor(self, x: Handle) -> tuple[Any, Any]:
         self.handles = True
+        state = device_value(x.node)
+        if state is not None:
+            return state.spec.dtype, state.spec.shape
         value = x.node.value
         if value is None:
             self.traced = True

@@ -20,6 +20,7 @@ from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.deferred_graph import completed, result_specs
 from wengert._engine.core.device_arrays import host_values, is_on_device
+from wengert._engine.core.device_values import DeviceValue, values_together, with_value
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, owners_of, wrap
@@ -130,6 +131,8 @@ class CompiledProgram:
         # Whether derivatives need the values of variables before the run.
         self._keeps_old = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps_old)
+        # Results of other backends are on the host.
+        self._result = None if type(backend).result is Backend.result else backend.result
 
     @functools.cached_property
     def graph(self) -> Graph:
@@ -234,20 +237,25 @@ class CompiledProgram:
                 f"tensor, as it does parameters{at(user_line())}."
             )
         inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
-        values = list(map(_plain, inputs))
+        values = list(map(_plain if self._result is None else self._argument, inputs))
         inputs += map(_node, self._owners)  # their values before the run
         inputs += self._sources
         kinds = tuple(map(type, inputs))
         if not self._keeps_old:
             inputs = []  # values without other references are updated in place
-        found = list(map(host_values, self._native(values)))  # tensors are on the host
+        found = self._native(values)
         results = self._store_extra_outputs(found, values)
         if self._count:
             results = self._recorded(inputs, kinds, results)
         return results[0] if self.is_single else restored(self.results, results)
 
+    def _argument(self, x: Operand | Node) -> Any:
+        return unweakened(self.backend.argument(x)) if isinstance(x, Node) else x
+
     def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], values: list[Any]) -> Any:
         """The results with the types of an uncompiled call, recorded as one node if necessary."""
+        if self._result is not None:
+            values = list(map(self._result, values))
         call: Any = None
         if inputs and Node in kinds and is_recording():
             if self._operation is None:
@@ -255,9 +263,9 @@ class CompiledProgram:
                 self._operation = GraphOperation(graph, self.backend, self._simplify)
             elif Fingerprints.native is None:
                 load_fingerprints()
-            args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
-            value = tuple(values) if self._operation.several else values[0]
-            call = Node(self._operation, args, NO_PARAMS, value)
+            args = tuple([_kept(x) for x in inputs])
+            value = values_together(values) if self._operation.several else values[0]
+            call = with_value(Node(self._operation, args), value)
         classes_of = self._dependencies.get(kinds)
         if classes_of is None:
             leaves = (*self.graph.inputs, *self._extras)
@@ -265,12 +273,14 @@ class CompiledProgram:
         results: list[Any] = []
         for i, (x, classes) in enumerate(zip(values, classes_of, strict=False)):
             if classes and (call is None or classes == {ConstantLeaf}):
-                x = wrap(constant(x))
+                x = wrap(with_value(constant(None), x))
             elif classes:
-                node = part(call, i) if type(call.value) is tuple else call
+                node = part(call, i) if self._operation and self._operation.several else call
                 if Node not in classes or type(self.graph.outputs[i]) is not Node:
-                    node = DiscreteLeaf(node.op, node.args, node.params, node.value)
+                    node = with_value(DiscreteLeaf(node.op, node.args, node.params), x)
                 x = wrap(node)
+            elif type(x) is DeviceValue:
+                x = x.array
             results.append(x)
         return results
 
@@ -286,7 +296,7 @@ class CompiledProgram:
             return values
         stored = iter(values[self._count :])
         for tensor, has_gradient, was_set in self._grads:
-            gradient = wrap(constant(next(stored))) if has_gradient else None
+            gradient = self._gradient(next(stored)) if has_gradient else None
             if gradient is None and not was_set:
                 continue
             accumulated = None if was_set else tensor.grad
@@ -305,6 +315,11 @@ class CompiledProgram:
         for assigned in self.assigned:
             assigned.assign(stored, arguments)
         return values[: self._count]
+
+    def _gradient(self, value: Any) -> Any:
+        if self._result is not None:
+            value = self._result(value)
+        return wrap(with_value(constant(None), value))
 
     def has_array_for_number(self, fed: Sequence[Any]) -> bool:
         """Whether an in-place operator would modify an array that was traced as a number."""
@@ -342,6 +357,13 @@ def _flat_structure(count: int) -> Any:
 
 def _plain(x: Operand | Node) -> Any:
     return unweakened(x.value) if isinstance(x, Node) else x
+
+
+def _kept(x: Any) -> Any:
+    """An operand of a recorded call, whose later changes are harmless or detected."""
+    if type(x) is np.ndarray:
+        return keep(x)
+    return x.copy() if not isinstance(x, Node) and is_on_device(x) else x
 
 
 def _outer_node(node: Node) -> Any:

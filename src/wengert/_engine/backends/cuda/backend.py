@@ -9,21 +9,24 @@ raises the error. Arguments may be arrays of the host or of the device; results 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
-from wengert._engine.core.device_arrays import host_values, is_on_device
+from wengert._engine.core.device_arrays import is_on_device
+from wengert._engine.core.device_values import DeviceValue
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from .current_device import current
 from .device import Device
 from .listing import Listing
 from .program import DeviceProgram, Failed
+from .variables import argument, values_on_device, write_on_device
 
 
 class Cuda(Backend):
@@ -69,11 +72,26 @@ class Cuda(Backend):
                 host = [device.get(x)[()] if device.owns(x) else x for x in given]
                 found = backend("interpret").compile(graph, bound)(host)
                 found = [_placed(device, x) for x in found]
-            # The values of variables are on the host.
-            count = len(graph.outputs)
-            return _apart(found[:count], given) + list(map(host_values, found[count:]))
+            return _apart(device, found, given)
 
         return run
+
+    def values_of(self, owners: Sequence[Any], written: Collection[Any]) -> list[Any]:
+        """The values of variables on the device, where they stay."""
+        return values_on_device(current(), owners, written) if owners else []
+
+    def write(self, owners: Sequence[Any], values: Sequence[Any]) -> None:
+        """Give variables new values, which stay on the device."""
+        write_on_device(current(), owners, values)
+
+    def argument(self, node: Node) -> Any:
+        """The value of a tensor; not copied to the host if it is on the device."""
+        return argument(current(), node)
+
+    def result(self, value: Any) -> Any:
+        """The value of a result for a tensor, which is copied to the host when it is read."""
+        device = current()
+        return DeviceValue(value, device, device.get) if device.owns(value) else value
 
     def fitted(self, value: Any, spec: Spec, name: str) -> Any:
         """A value converted to the spec of an input; an array of the device stays there."""
@@ -91,20 +109,21 @@ class Cuda(Backend):
 
 
 def _on_device(device: Device, x: Any) -> Any:
-    """An argument on the device; a number stays on the host."""
+    """An argument on the device; a number of the host stays there."""
     if device.owns(x):
         return device.contiguous(x)
     return device.put(x) if getattr(x, "ndim", 0) else x
 
 
-def _apart(results: list[Any], given: Sequence[Any]) -> list[Any]:
+def _apart(device: Device, results: list[Any], given: Sequence[Any]) -> list[Any]:
     """Results that share no memory with arguments, nor with each other."""
-    seen = {id(x) for x in given}
+    seen = {device.address(x) for x in given if device.owns(x)}
     apart: list[Any] = []
     for x in results:
-        if id(x) in seen:
-            x = x.copy()
-        seen.add(id(x))
+        if device.owns(x) and x.size:
+            if device.address(x) in seen:
+                x = x.copy()
+            seen.add(device.address(x))
         apart.append(x)
     return apart
 

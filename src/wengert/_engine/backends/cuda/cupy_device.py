@@ -75,6 +75,10 @@ class CupyDevice:
         found: np.ndarray[Any, Any] = self._cupy.asnumpy(x)
         return found
 
+    def address(self, x: Any) -> int:
+        """The address of the first element of an array."""
+        return int(x.data.ptr)
+
     def contiguous(self, x: Any) -> Any:
         """The array in C order."""
         return self._cupy.ascontiguousarray(x) if x.ndim else x

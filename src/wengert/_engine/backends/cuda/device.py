@@ -46,6 +46,9 @@ class Device(Protocol):
     def get(self, x: Any) -> np.ndarray[Any, Any]:
         """The values of an array on the host."""
 
+    def address(self, x: Any) -> int:
+        """The address of the first element of an array."""
+
     def contiguous(self, x: Any) -> Any:
         """The array in C order."""
 

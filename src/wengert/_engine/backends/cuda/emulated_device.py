@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Its shape and dtype; the address is one of the host."""
         facts = self._host.__array_interface__
         return {k: facts[k] for k in ("shape", "typestr", "data", "strides", "version")}
+
+    @property
+    def data(self) -> Any:
+        """Its memory, of which `ptr` is the address."""
+        return SimpleNamespace(ptr=int(self._host.ctypes.data))
 
     def get(self) -> np.ndarray[Any, Any]:
         """A copy on the host."""
@@ -186,6 +192,10 @@ class EmulatedDevice:
         """The values of an array on the host."""
         found: np.ndarray[Any, Any] = x.get()
         return found
+
+    def address(self, x: DeviceArray) -> int:
+        """The address of the first element of an array."""
+        return int(x.data.ptr)
 
     def contiguous(self, x: DeviceArray) -> DeviceArray:
         """The array in C order."""

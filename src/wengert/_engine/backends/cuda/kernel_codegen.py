@@ -17,6 +17,7 @@ additions does not depend on when threads run: same input, same bits.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,8 +130,10 @@ class DeviceKernel:
     may_fail: bool
 
 
-def kernel_of(fused: FusedLoops, stored: set[Expr], name: str) -> DeviceKernel:
-    """The kernel of a fused loop.
+def kernel_of(
+    fused: FusedLoops, stored: set[Expr], name: str, addressed: Collection[Expr] = ()
+) -> DeviceKernel:
+    """The kernel of a fused loop; the numbers `addressed` are on the device.
 
     Raises
     ------
@@ -151,18 +154,20 @@ def kernel_of(fused: FusedLoops, stored: set[Expr], name: str) -> DeviceKernel:
     for axis in axes:
         elements = elements * axis.length if not axis.is_reduced else elements
     reduced = next((axis.length for axis in axes if axis.is_reduced), 0)
-    module.parts[name] = _entry(name, function, nest)
+    module.parts[name] = _entry(name, function, nest, addressed)
     return DeviceKernel(
         name, dict(module.parts), tuple(nest.table), elements, reduced, nest.may_fail
     )
 
 
-def is_number(expr: Any) -> bool:
-    """Whether an entry is passed by value: a number that is an input."""
-    return isinstance(expr, Expr) and not expr.shape and isinstance(expr.rule, Stored)
+def is_number(expr: Any, addressed: Collection[Expr]) -> bool:
+    """Whether an entry is passed by value: a number that is an input, and on the host."""
+    if not isinstance(expr, Expr) or expr in addressed:
+        return False
+    return not expr.shape and isinstance(expr.rule, Stored)
 
 
-def _entry(name: str, function: str, nest: DeviceNest) -> str:
+def _entry(name: str, function: str, nest: DeviceNest, addressed: Collection[Expr]) -> str:
     """The function that a device starts: it makes the table of its arguments."""
     arguments: list[str] = []
     lines = [f"  %table = alloca [{len(nest.table) + 1} x i64]", "  store i64 0, ptr %table"]
@@ -171,7 +176,7 @@ def _entry(name: str, function: str, nest: DeviceNest) -> str:
         if isinstance(entry, str):
             arguments.append(f"i64 %x{k}")
             lines.append(f"  store i64 %x{k}, ptr %place{k}")
-        elif is_number(entry):
+        elif is_number(entry, addressed):
             kind = in_memory(part_of(entry.dtype)).replace("half", "i16")
             kinds = [kind] * (2 if entry.dtype.kind == "c" else 1)
             whole = kinds[0] if len(kinds) == 1 else f"[2 x {kinds[0]}]"

@@ -79,6 +79,9 @@ class DeviceProgram:
         opaque = self._opaque = set(_POSITIONS)
         for _ in range(_MOST_ATTEMPTS):
             self.plan = Schedule(graph, separate=True, opaque=opaque)
+            # Variables, and what loops and branches pass to their bodies, are on the device.
+            given = 0 if isinstance(graph, Body) else sum(len(specs_of(n)) for n in graph.inputs)
+            self.addressed = frozenset(self.plan.inputs[given:])
             try:
                 self._write_kernels()
                 return
@@ -98,7 +101,7 @@ class DeviceProgram:
                 self.stages.append((stage, -1))
                 continue
             try:
-                kernel = kernel_of(stage, stored, f"kernel{len(self.kernels)}")
+                kernel = kernel_of(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
             except UnsupportedKernel as error:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
             self.stages.append((stage, len(self.kernels)))
@@ -283,7 +286,7 @@ class _Run:
     def _argument(self, entry: Any, buffers: Mapping[Expr, Any]) -> Any:
         if isinstance(entry, str):
             return np.int64(self.sizes[entry])
-        if is_number(entry):
+        if is_number(entry, self.program.addressed):
             return entry.dtype.type(self._number(self._stored(entry)))
         return buffers[entry] if entry in buffers else self._stored(entry)
 
