@@ -64,7 +64,6 @@ class Parameter(Tensor):
             cached = self._frozen = self.node, leaf(self.node.value, self, differentiable=False)
         return cached[1]
 
-    @property
     def other_nodes(self) -> Sequence[Node]:
         """The variable of a frozen parameter, if it has its value."""
         cached = getattr(self, "_frozen", None)

@@ -81,7 +81,9 @@ class Executable:
         fed = self._fitted(values)
         run = self._program(fed)
         if not self._written:
-            return self.backend.own(run([*fed, *self.backend.values_of(self.owners, self._written)]))
+            return self.backend.own(
+                run([*fed, *self.backend.values_of(self.owners, self._written)])
+            )
         return exclusively(self._exclusive, partial(self._updating, run, fed))
 
     def _fitted(self, values: Sequence[Any]) -> list[Any]:

@@ -5,6 +5,8 @@
     exchanged       the same with new nodes; replaced, if a variable has not been written since
     VariableWriter  the same for a program that writes at every run
     Lending         values for a run that writes to some of them in place
+    held_by         the value of a variable, which may be on a device
+    is_unreferenced whether nothing else refers to it
     exclusively     runs a function with exclusive access to some variables
 
 Python handles Ctrl-C between two bytecode instructions.  The values are therefore exchanged in a
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from wengert._engine.core.device_values import DeviceValue, device_value
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, expect_views, leaf, leaf_like, refresh_views
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
@@ -258,6 +261,22 @@ def _is_alone(owner: Any, values: list[Any], k: int) -> bool:
     return flags.owndata and flags.writeable  # type: ignore[no-any-return]
 
 
+def held_by(owner: Any) -> tuple[Node, Any]:
+    """The node of a variable with its value, or with its state if this is on a device."""
+    node = owner.node
+    state = device_value(node)
+    return node, node.value if state is None else state
+
+
+def is_unreferenced(held: Sequence[tuple[Node, Any]], k: int, owner: Any) -> bool:
+    """Whether only nodes of the variable refer to the array of a result of `held_by`."""
+    array = held[k][1]
+    if type(array) is DeviceValue:
+        return True
+    nodes = sum(device_value(n) is None and n.value is array for n in owner.other_nodes())
+    return array.base is None and sys.getrefcount(array) <= _HELD + nodes
+
+
 def _found(limit: str) -> int:
     """The reference count in this case, as seen inside `_is_alone`."""
     handle = Handle()
@@ -269,6 +288,20 @@ def _found(limit: str) -> int:
     raise AssertionError("unknown behavior of reference counts in this Python interpreter")
 
 
+def _found_held() -> int:
+    """The reference count in this case, as seen inside `is_unreferenced`."""
+    owner = Handle()
+    owner.node = leaf(np.empty(1), owner)
+    held = [held_by(owner)]
+    for n in range(1, 20):
+        globals()["_HELD"] = n
+        if is_unreferenced(held, 0, owner):
+            return n
+    raise AssertionError("unknown behavior of reference counts in this Python interpreter")
+
+
+_HELD = 0
+_HELD = _found_held()
 _NODE, _ARRAY = 20, 20
 _NODE = _found("_NODE")
 _ARRAY = _found("_ARRAY")

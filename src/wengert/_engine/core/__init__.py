@@ -14,6 +14,7 @@ large_arrays.py                operations on large arrays that run as native cod
 tracing.py                     record: the same for traced values
 named_call.py                  named_call: a function whose nodes have its name
 device_arrays.py               arrays in the memory of a device
+device_values.py               values of nodes in the memory of a device
 uniform_arrays.py              arrays filled with one number, for rules
 recording.py                   whether operations are recorded; policy.py implicit conversions
 types.py                       types for annotations; accumulation.py: of vjp_into and jvp_into

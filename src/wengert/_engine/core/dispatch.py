@@ -21,10 +21,10 @@ from wengert.errors import (
     user_line,
 )
 
+from .device_values import DeviceValues, with_value
 from .handle import Handle, _Class, is_general, wrap
 from .labelled_arrays import is_refused
 from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
-from .device_values import DeviceValues, with_value
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op

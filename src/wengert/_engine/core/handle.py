@@ -37,7 +37,10 @@ class Handle:
     __slots__ = ("__weakref__", "_aliases", "_link", "_views", "node")
 
     node: Node
-    other_nodes: Sequence[Node] = ()  # other than `node`, with the same value
+
+    def other_nodes(self) -> Sequence[Node]:
+        """Nodes other than `node` that have its value."""
+        return ()
 
 
 class _Class:

@@ -28,7 +28,6 @@ from wengert._engine.core.large_arrays import load_fingerprints
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import (
     INPUT,
-    NO_PARAMS,
     ConstantLeaf,
     DiscreteLeaf,
     Fingerprints,

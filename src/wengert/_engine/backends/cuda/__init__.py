@@ -13,6 +13,7 @@ current_device   the device in use
 cupy_device      a graphics card, by CuPy
 ptx              kernels as PTX
 listing          kernels and calls as text, for inspection
+variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
 emulated_device  a device that the processor emulates, for tests
 """

@@ -12,7 +12,6 @@ otherwise by each run.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -20,17 +19,10 @@ import numpy as np
 
 from wengert._engine.core.device_values import DeviceValue, device_value, node_on_device
 from wengert._engine.core.handle import leaf, leaf_like
-from wengert._engine.core.node import (
-    CONSTANT,
-    NO_PARAMS,
-    ConstantLeaf,
-    DiscreteLeaf,
-    Node,
-    is_variable,
-)
+from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable
 from wengert.errors import ShapeError, at, user_line
 
-from ..variable_updates import exchanged, replaced, values_of
+from ..variable_updates import exchanged, held_by, is_unreferenced, replaced, values_of
 from .device import Device
 
 _LEAVES = (Node, ConstantLeaf, DiscreteLeaf)
@@ -38,7 +30,7 @@ _LEAVES = (Node, ConstantLeaf, DiscreteLeaf)
 
 def values_on_device(device: Device, owners: Sequence[Any], written: Collection[Any]) -> list[Any]:
     """The values of variables as arrays of a device; `written` are those that the run updates."""
-    found = values_of(owners, _held)
+    found = values_of(owners, held_by)
     updated = {id(owner) for owner in written}
     arrays = []
     for k, owner in enumerate(owners):
@@ -51,46 +43,9 @@ def values_on_device(device: Device, owners: Sequence[Any], written: Collection[
         array = device.put(host)
         arrays.append(array)
         del host, state
-        if id(owner) not in updated and (not is_array or _is_alone(found, k, owner)):
+        if id(owner) not in updated and (not is_array or is_unreferenced(found, k, owner)):
             _move(owner, found[k][0], DeviceValue(array, device, device.get, not is_array))
     return arrays
-
-
-def _held(owner: Any) -> tuple[Node, Any]:
-    """The node of a variable with its value, or with its state if this is on a device."""
-    node = owner.node
-    state = device_value(node)
-    return node, node.value if state is None else state
-
-
-def _is_alone(found: Sequence[tuple[Node, Any]], k: int, owner: Any) -> bool:
-    """Whether nothing but nodes of the variable refers to an array."""
-    array = found[k][1]
-    if type(array) is DeviceValue:
-        return True
-    nodes = sum(device_value(n) is None and n.value is array for n in owner.other_nodes)
-    return array.base is None and sys.getrefcount(array) <= _ALONE + nodes
-
-
-class _Example:
-    other_nodes = ()
-    node: Node
-
-
-def _alone() -> int:
-    """The reference count in this case, as seen inside `_is_alone`."""
-    owner = _Example()
-    owner.node = Node(CONSTANT, (), NO_PARAMS, np.empty(1))
-    found = [_held(owner)]
-    for n in range(1, 20):
-        globals()["_ALONE"] = n
-        if _is_alone(found, 0, owner):
-            return n
-    raise AssertionError("unknown behavior of reference counts in this Python interpreter")
-
-
-_ALONE = 0
-_ALONE = _alone()
 
 
 def _move(owner: Any, node: Node, value: DeviceValue) -> None:
