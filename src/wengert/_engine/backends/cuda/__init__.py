@@ -5,6 +5,7 @@ program          the stages of a graph: kernels, calls, loops
 kernel_codegen   a loop group as a function that many threads run
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
 matrix_kernels   small matrices: a thread computes each
+memory           which arrays share memory; results written over others
 random_kernels   random bits; scatter_kernels writes to computed positions
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host

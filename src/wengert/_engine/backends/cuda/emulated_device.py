@@ -199,7 +199,7 @@ class EmulatedDevice:
 
     def contiguous(self, x: DeviceArray) -> DeviceArray:
         """The array in C order."""
-        return DeviceArray(np.array(x._host, order="C"))
+        return DeviceArray(np.ascontiguousarray(x._host)) if x.ndim else x
 
     def strided(
         self, x: DeviceArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]

@@ -34,6 +34,7 @@ from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernel_of
 from .loop_runs import run_loop
 from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
+from .memory import is_apart, reusable
 from .ptx import NVPTX
 from .scatter_kernels import OutOfRange
 
@@ -71,7 +72,12 @@ class DeviceProgram:
             self._plan(graph)
         self._constants: dict[Expr, Any] = {}
         self._bodies: dict[Body, DeviceProgram] = {}
+        self.parts: dict[Expr, list[Expr]] = {}  # the results of each call
+        for x in self.plan.reachable:
+            if isinstance(x.rule, CallResult):
+                self.parts.setdefault(x.operands[0], []).append(x)
         self._last_uses = self._found_last_uses()
+        self.reused = self._found_reused()
         self.may_fail = any(k.may_fail for k in self.kernels)
 
     def _plan(self, graph: BaseGraph) -> None:
@@ -159,11 +165,21 @@ class DeviceProgram:
                 found[k].append(x)
         return found
 
+    def _found_reused(self) -> dict[Expr, Expr]:
+        """Results of kernels, and the arrays over which they are written."""
+        found: dict[Expr, Expr] = {}
+        for (stage, number), gone in zip(self.stages, self._last_uses, strict=True):
+            if number >= 0:
+                x = reusable(self.plan, stage, self.stored, gone)
+                if x is not None:
+                    found[roots_of(stage)[0]] = x
+        return found
+
     def _read(self, stage: Any, number: int) -> list[Expr]:
         if number >= 0:
             entries = self.kernels[number].entries
             return [x for x in entries if isinstance(x, Expr)]
-        own = [p for p in self.plan.stored if _is_part_of(p, stage)]
+        own = [p for p in self.parts.get(stage, ()) if p in self.stored]
         return [*[_base(x) for x in stage.operands], *own]
 
     # ---- running -------------------------------------------------------------------------------
@@ -270,6 +286,8 @@ class _Run:
                 self.arrays[root] = copy
             elif parts > 1 and isinstance(root.rule, Reduce):
                 buffers[root] = self.device.empty((parts, *shape), root.dtype)
+            elif root in self.program.reused:
+                self.arrays[root] = self.arrays[self.program.reused[root]].reshape(shape)
             else:
                 self.arrays[root] = self.device.empty(shape, root.dtype)
         arguments = [self._argument(x, buffers) for x in kernel.entries]
@@ -311,15 +329,21 @@ class _Run:
             made = run_loop(self, *loop, node, operands)
         specs = specs_of(node)
         made = made if isinstance(node.spec, tuple) else (made,)
-        for part in self.program.plan.reachable:
-            if _is_part_of(part, stage):
-                k = part.rule.position  # type: ignore[attr-defined]
-                value = self.device.put(made[k])
-                for length, n in zip(specs[k].shape, value.shape, strict=True):
-                    if is_open(length):
-                        (name,) = length.names
-                        self.sizes.setdefault(name, n)
-                self.arrays[part] = self.device.contiguous(value.astype(part.dtype))
+        for part in self.program.parts.get(stage, ()):
+            k = part.rule.position  # type: ignore[attr-defined]
+            value = self.device.put(made[k])
+            for length, n in zip(specs[k].shape, value.shape, strict=True):
+                if is_open(length):
+                    (name,) = length.names
+                    self.sizes.setdefault(name, n)
+            self.arrays[part] = self._own(value.astype(part.dtype, copy=False), operands)
+            operands.append(self.arrays[part])
+
+    def _own(self, value: Any, operands: Sequence[Any]) -> Any:
+        """A result in C order that shares no memory with operands."""
+        made = self.device.contiguous(value)
+        others = [x for x in operands if self.device.owns(x)]
+        return made if is_apart(made, others) else made.copy()
 
     def _operand(self, x: Expr) -> Any:
         """The operand of a call: an array on the device, or a number."""
@@ -361,10 +385,6 @@ def operations_of(fused: FusedLoops) -> set[str]:
                 seen.add(y)
                 pending.append(y)
     return names
-
-
-def _is_part_of(part: Expr, stage: Expr) -> bool:
-    return isinstance(part.rule, CallResult) and part.operands[0] is stage
 
 
 def _base(x: Expr) -> Expr:
