@@ -13,6 +13,7 @@ device           what a program needs of a device
 current_device   the device in use
 cupy_device      a graphics card, by CuPy
 ptx              kernels as PTX
+linear_algebra   larger matrices by the library
 listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get

@@ -89,6 +89,11 @@ class CupyDevice:
         size = x.dtype.itemsize
         return self._cupy.lib.stride_tricks.as_strided(flat, shape, [n * size for n in strides])
 
+    def triangular_solution(self, a: Any, b: Any, lower: bool, trans: int, unit: bool) -> Any:
+        """x with op(a) @ x = b, by cuBLAS."""
+        run = import_module("cupyx.scipy.linalg").solve_triangular
+        return run(a, b, trans=trans, lower=lower, unit_diagonal=unit)
+
     @contextmanager
     def calling(self) -> Iterator[None]:
         """A block in which library functions raise errors as NumPy's do."""

@@ -55,6 +55,9 @@ class Device(Protocol):
     def strided(self, x: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """A view of an array; offset and strides are in elements."""
 
+    def triangular_solution(self, a: Any, b: Any, lower: bool, trans: int, unit: bool) -> Any:
+        """x with op(a) @ x = b, for matrices with two axes; op: identity, transpose, adjoint."""
+
     def calling(self) -> AbstractContextManager[None]:
         """A block in which library functions raise errors as NumPy's do."""
 

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.linalg is loaded at first use
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
@@ -208,6 +209,13 @@ class EmulatedDevice:
         size = x.itemsize
         flat = x._host.reshape(-1)[offset:]
         return DeviceArray(as_strided(flat, shape, [n * size for n in strides]))
+
+    def triangular_solution(
+        self, a: DeviceArray, b: DeviceArray, lower: bool, trans: int, unit: bool
+    ) -> DeviceArray:
+        """x with op(a) @ x = b, by SciPy."""
+        run = scipy.linalg.solve_triangular
+        return DeviceArray(run(a._host, b._host, trans=trans, lower=lower, unit_diagonal=unit))
 
     def calling(self) -> AbstractContextManager[None]:
         """A block in which library functions raise errors as NumPy's do: they are NumPy's."""

@@ -20,11 +20,12 @@ import numpy as np
 
 from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.static_params import substituted
-from wengert.errors import GuardError
+from wengert.errors import GuardError, MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
 from .device import Device, number_of
+from .linear_algebra import solved, solved_triangular
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered
 
@@ -46,8 +47,9 @@ class HasBodies(Protocol):
         """A function that runs the body of a loop or branch once, with arrays of the device."""
 
 
-# What CuPy raises where it lacks a function, a dtype, or an argument of one.
-_LACKING = (TypeError, AttributeError, NotImplementedError, ValueError)
+# What CuPy raises where it lacks a function, a dtype, or an argument of one. An error of its linear
+# algebra does not say what is wrong with a matrix; that of the host does.
+_LACKING = (TypeError, AttributeError, NotImplementedError, ValueError, MatrixError)
 
 
 def called(
@@ -61,7 +63,10 @@ def called(
             return _of_bodies(program, op, operands, params, sizes)
         own = _OWN.get(op.name)
         if own is not None:
-            made = own(op.name, program.device, operands, params)
+            try:
+                made = own(op.name, program.device, operands, params)
+            except _LACKING:
+                return _on_host(program, node, operands, params)
             if made is not NotImplemented:
                 return made
         # CuPy takes an index beyond the end as one from the start again.
@@ -187,6 +192,8 @@ def _stacked(program: HasBodies, values: Sequence[Any], spec: Any) -> Any:
 _OWN: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("random_uniform", "random_tail", "random_bits"), drawn),
     **dict.fromkeys(("scatter", "scatter_add", "setitem"), scattered),
+    "solve": solved,
+    "solve_triangular": solved_triangular,
 }
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": _scan,
