@@ -421,6 +421,7 @@ def test_every_edge_is_drawn_or_inside_a_closed_group(visit, graph):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unconverted")  # so that the loop is unrolled
 def test_ten_thousand_lines_stay_usable(visit):
     def f(x):
         y = x
