@@ -133,6 +133,21 @@ def _operand(op: Any, k: int, rng: np.random.Generator, shape: Any) -> Any:
     return x
 
 
+def _operands(op: Any, rng: np.random.Generator, shapes: Sequence[Any]) -> list[Any]:
+    """Operands of given shapes.
+
+    They are near an example where there are examples: a domain says nothing of several operands
+    together, such as a probability that an inverse can have.
+    """
+    if getattr(op, "make_examples", None) is None:
+        return [_operand(op, k, rng, shape) for k, shape in enumerate(shapes)]
+    point = [np.asarray(x).ravel() for x in next(iter(op.make_examples(rng)))[0]]
+    return [
+        x[0] * rng.uniform(0.99, 1.01, shape) if x.dtype.kind == "f" else np.full(shape, x[0])
+        for x, shape in zip(point, shapes, strict=True)
+    ]
+
+
 # ---- the laws ----------------------------------------------------------------------------------
 
 
@@ -333,16 +348,16 @@ def broadcasting_is_undone(op: Any, rng: np.random.Generator) -> None:
     n = len(op.arguments)
     for k in range(n):
         for shape in [(3, 1), (), (1,), (4,)]:
-            args = [_operand(op, i, rng, shape if i == k else (3, 4)) for i in range(n)]
+            args = _operands(op, rng, [shape if i == k else (3, 4) for i in range(n)])
             check_grads(function_of(op, {}), tuple(args), order=1)
-        empty = [_operand(op, i, rng, (0, 4) if i != k else (4,)) for i in range(n)]
+        empty = _operands(op, rng, [(0, 4) if i != k else (4,) for i in range(n)])
         check_grads(function_of(op, {}), tuple(empty), order=1)
 
 
 @law(applies=has_elementwise_derivative)
 def python_numbers_are_operands(op: Any, rng: np.random.Generator) -> None:
     """Operands may be Python numbers, constant or differentiated."""
-    args = [_item(_operand(op, i, rng, ())) for i in range(len(op.arguments))]
+    args = [_item(x) for x in _operands(op, rng, [()] * len(op.arguments))]
     for i, a in enumerate(args):
         if isinstance(a, float):
             slope = grad(lambda *xs: _real_total(op(*xs)), argnums=i)(*args)
