@@ -28,6 +28,7 @@ def test_nothing_is_touched_outside():
     run(20_006, 20_007, "gradient")
 
 
+@pytest.mark.slow
 def test_sums_of_one_term_are_not_read_beyond_the_end():
     run(30_130, 30_131, "values")  # a matrix with one column, times a vector
 

@@ -60,7 +60,6 @@ class LoopNest(KeptAxes):
     """
 
     signature: Sequence[tuple[str, str]] = _SIGNATURE
-    _has_one_term = False  # each result is a sum of one term
 
     def __init__(
         self,
@@ -192,11 +191,7 @@ class LoopNest(KeptAxes):
             for r in reductions
         }
         if not axes:
-            # Each lane is a result of its own, and is not stored beyond the end. LLVM 22 makes a
-            # plain load, beyond the end as well, of a masked one whose use is selected by the mask.
-            self._has_one_term = not any(r in self._row_reductions for r in reductions)
             self._body(section, kept)
-            self._has_one_term = False
             self._flush(section, kept)
         else:
             once = len(axes) == 1 and not any(r in self._row_reductions for r in reductions)
@@ -300,7 +295,6 @@ class LoopNest(KeptAxes):
     def _body(self, section: Section, kept: dict[Expr, Any]) -> None:
         """Compute and store every root at the current index."""
         index = self.space.index
-        step_mask = None if self._has_one_term else self._mask
         for root in self.group.roots:
             if root in self._columns and root not in kept:
                 self._combine_in_memory(section, root, self.read(root.operands[0], index, None))
@@ -326,12 +320,12 @@ class LoopNest(KeptAxes):
                     places = [aligned(index, y.shape, x.shape) for y in x.operands]
                     pairs = zip(x.operands, places, strict=True)
                     factors = [self.read(y, place, None) for y, place in pairs]
-                    row.step_product(section, factors, term.is_strong, step_mask)
+                    row.step_product(section, factors, term.is_strong, self._mask)
                     continue
                 value = self.read(x, index, None)
                 if _monoid(root).startswith("arg"):
                     value = (value, self._flat_position(root))
-                row.step(section, value, step_mask)
+                row.step(section, value, self._mask)
 
     def _flat_position(self, root: Expr) -> Any:
         """The flat position along the reduced axes."""
