@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.backends.cuda.random_loops import Loops
 from tests.backends.llvm.random_programs import Bundle
 
 import wengert as wg
@@ -54,9 +55,23 @@ def test_entries():
 def test_random_programs_are_assembled(seed, tmp_path):
     bundle = Bundle(seed, named=seed % 3 == 2)
     graph = wg.trace(lambda *xs: bundle.values(*xs))(*bundle.specs).simplify()
+    assemble(kernels(graph), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(assembler() is None, reason="needs nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("seed", range(12))
+def test_random_loops_are_assembled(seed, tmp_path):
+    program = Loops(seed)
+    for function in (program.values, program.gradient):
+        assemble(kernels(wg.trace(function)(*program.args).simplify()), tmp_path)
+
+
+def assemble(kernels, tmp_path):
+    """Assemble kernels for two architectures."""
     for capability in (70, 90):
         path = tmp_path / "k.ptx"
-        path.write_text(ptx_of(kernels(graph), capability))
+        path.write_text(ptx_of(kernels, capability))
         done = subprocess.run(
             [assembler(), f"-arch=sm_{max(capability, 75)}", path, "-o", tmp_path / "k.cubin"],
             capture_output=True, text=True, check=False,

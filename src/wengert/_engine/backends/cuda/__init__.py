@@ -4,6 +4,9 @@ backend          "cuda"
 program          the stages of a graph: kernels, calls, loops
 kernel_codegen   a loop group as a function that many threads run
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
+row_stages       what a thread does for one row of a loop; row_analysis finds whether rows are
+                 independent: row_linearity sums over rows, row_conditions where rows end,
+                 row_stores stores to positions; row_codegen writes the code, row_memory addresses
 matrix_kernels   small matrices: a thread computes each
 memory           which arrays share memory; results written over others
 random_kernels   random bits; scatter_kernels writes to computed positions

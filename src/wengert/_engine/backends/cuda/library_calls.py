@@ -27,7 +27,7 @@ from ..registry import backend
 from .device import Device, number_of
 from .linear_algebra import solved, solved_triangular
 from .random_kernels import drawn
-from .scatter_kernels import OutOfRange, scattered
+from .scatter_kernels import OutOfRange, scattered, written
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
@@ -63,8 +63,10 @@ def called(
             return _of_bodies(program, op, operands, params, sizes)
         own = _OWN.get(op.name)
         if own is not None:
+            of_result = {"shape": node.spec.shape, "dtype": node.spec.dtype}
+            given = {**substituted(of_result, sizes), **params}
             try:
-                made = own(op.name, program.device, operands, params)
+                made = own(op.name, program.device, operands, given)
             except _LACKING:
                 return _on_host(program, node, operands, params)
             if made is not NotImplemented:
@@ -194,6 +196,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("scatter", "scatter_add", "setitem"), scattered),
     "solve": solved,
     "solve_triangular": solved_triangular,
+    "writes": written,
 }
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": _scan,

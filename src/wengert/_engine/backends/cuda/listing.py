@@ -49,8 +49,7 @@ class Listing:
         own = self._program.kernel_of_matrices(stage)
         if own is not None:
             return f"{own.name} for each of {own.elements} matrices: {stage.node.op.name}"
-        loop = self._program.loop_kernel(stage.node)
-        if loop is not None:
+        for loop in self._program.loop_kernels(stage.node):
             return f"{loop.kernel.name}, a loop of {loop.rows} rows: {stage.node.op.name}"
         return f"call {stage.node.op.name}"
 

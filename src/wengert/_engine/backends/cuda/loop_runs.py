@@ -1,13 +1,12 @@
-"""Runs of loop kernels: buffers, arguments and results.
+"""Runs of loop kernels: arguments, memory and results.
 
-    run_loop    the results of a loop that is a kernel
-    Running     what it needs of the run of the program
-
-The carry is copied first, as its buffers are written to.
+run_loop    the results of a loop that is a kernel
+Running     what it needs of the run of the program
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -19,6 +18,10 @@ from wengert._engine.core.symbolic.dim import Length
 from ..llvm.lowering.loop_ir import Expr
 from .device import Device, Launch, number_of
 from .loop_kernels import LoopKernel
+from .row_stages import Kind
+
+_MOST_SUMS = 1 << 30  # bytes of sums over rows, one for each row and step
+Loaded = tuple[LoopKernel, Launch]
 
 
 class Running(Protocol):
@@ -48,41 +51,75 @@ class Running(Protocol):
 
 
 def run_loop(
-    running: Running, loop: LoopKernel, launch: Launch, node: Node, operands: Sequence[Any]
-) -> list[Any]:
-    """The results of a loop: its carry, then what its steps stacked."""
-    params, device, plan = node.params, running.device, loop.plan
-    carried, stacked = params["carried"], params["stacked"]
-    if params["counted"]:
-        count, operands = max(number_of(device, operands[0]), 0), operands[1:]
-    else:
-        count = running.length(params["length"])
+    running: Running, loops: Sequence[Loaded], node: Node, operands: Sequence[Any]
+) -> list[Any] | None:
+    """The results of a loop; None if it would need too much memory.
+
+    The results are the carry, the number of steps of a loop with a condition, then what its steps
+    stacked.
+    """
+    params = node.params
+    rows = running.length(loops[0][0].rows)
+    if "condition" not in params:
+        if params["counted"]:
+            count, operands = max(number_of(running.device, operands[0]), 0), operands[1:]
+        else:
+            count = running.length(params["length"])
+        if _sums_of_steps(running, loops[0][0]) * rows * count > _MOST_SUMS:
+            return None
+        carry, stacks, _ = _launched(running, loops[0], operands, count)
+        return [*carry, *stacks]
+    carry, _, steps = _launched(running, loops[0], operands, 0)
+    steps = np.max(steps)
+    if len(loops) == 1:
+        return [*carry, steps]
+    count = number_of(running.device, steps)
+    if _sums_of_steps(running, loops[1][0]) * rows * count > _MOST_SUMS:
+        return None
+    carry, stacks, _ = _launched(running, loops[1], operands, count)
+    return [*carry, steps, *stacks]
+
+
+def _sums_of_steps(running: Running, loop: LoopKernel) -> int:
+    """The bytes of sums over rows of one step and row, which are stacked."""
+    own = [x for x in loop.arguments if x.role == "stack" and x.is_own]
+    return sum([math.prod(running.shape(x.shape)) * x.dtype.itemsize for x in own])
+
+
+def _launched(
+    running: Running, loaded: Loaded, operands: Sequence[Any], count: int
+) -> tuple[list[Any], list[Any], Any]:
+    """Carry, stacked results, and the numbers of steps of one launch."""
+    (loop, launch), device = loaded, running.device
     rows = running.length(loop.rows)
-    inputs = [device.contiguous(device.put(x)) for x in operands]
-    first = len(inputs) - carried - stacked
-    given = dict(zip(plan.inputs, inputs, strict=True))
-    arguments = [given[x] if x in given else running.constant(x) for x in loop.fixed]
-    pairs = []
-    for x, start in zip(plan.inputs[first:][:carried], inputs[first:][:carried], strict=True):
+    made: dict[str, dict[Any, Any]] = {"result": {}, "stack": {}, "steps": {}}
+    arguments: list[Any] = []
+    for x in loop.arguments:
+        if x.role == "operand":
+            given = device.put(operands[x.which])
+            arguments.append(device.contiguous(given.astype(x.dtype)))
+            continue
+        if x.role == "constant":
+            arguments.append(running.constant(x.which))
+            continue
         shape = running.shape(x.shape)
-        whole = (rows, *shape) if x in loop.private else shape
-        even, odd = device.empty(whole, x.dtype), device.empty(whole, x.dtype)
-        even[...] = start.astype(x.dtype)
-        pairs.append((even, odd))
-        arguments += [even, odd]
-    arguments += inputs[first + carried :]
-    outs = [device.empty((count, *running.shape(x.shape)), x.dtype) for x in plan.outputs[carried:]]
-    arguments += outs
-    for x in loop.buffers:
-        shape = running.shape(x.shape)
-        arguments.append(device.empty((rows, *shape) if x in loop.private else shape, x.dtype))
+        if x.role == "stack":
+            shape = (count, *shape)
+        array = device.empty((rows, *shape) if x.is_own else shape, x.dtype)
+        if x.role in made:
+            made[x.role][x.which] = array
+        arguments.append(array)
     arguments += [np.int64(running.sizes[name]) for name in loop.sizes]
     if loop.kernel.may_fail:
         arguments.append(running.status)
-    if count and rows:
-        launch([*arguments, np.int64(rows), np.int64(count)], rows)
-    carry = [pair[count % 2] for pair in pairs]
-    for k, x in enumerate(plan.inputs[first:][:carried]):
-        if x in loop.private:
-            carry[k] = carry[k][0]
-    return [*carry, *outs]
+    launch([*arguments, np.int64(rows), np.int64(count)], rows)
+    carry = [
+        np.sum(made["result"][k], axis=0) if kind is Kind.PARTIAL else made["result"][k]
+        for k, kind in enumerate(loop.carried())
+    ]
+    kinds = loop.loop.body.outputs()[len(carry) :]
+    stacks = [
+        np.sum(made["stack"][k], axis=0) if kind is Kind.PARTIAL else made["stack"][k]
+        for k, kind in enumerate(kinds)
+    ]
+    return carry, stacks, made["steps"].get(None)

@@ -31,7 +31,7 @@ from ..llvm.schedule.scheduling import Schedule, owner_of
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
-from .loop_kernels import LoopKernel, loop_kernel_of
+from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
 from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
 from .memory import is_apart, reusable
@@ -66,7 +66,7 @@ class DeviceProgram:
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
         self.stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
-        self._loops: dict[Any, tuple[LoopKernel, int]] = {}
+        self._loops: dict[Any, list[tuple[LoopKernel, int]]] = {}
         self._matrices: dict[Expr, tuple[MatrixKernel, int]] = {}
         with compiling_for(NVPTX):
             self._plan(graph)
@@ -124,18 +124,18 @@ class DeviceProgram:
         self.kernels.append(made.kernel)
 
     def _add_loop(self, node: Node) -> None:
-        is_counted = node.op.control_flow == LOOP and "stacked" in node.params
-        if not is_counted or any(is_open(n) for s in specs_of(node) for n in s.shape):
+        """Add the kernels of a loop, if its rows are independent."""
+        if getattr(node.op, "control_flow", "") != LOOP or "names" in node.params:
             return
-        made = loop_kernel_of(node, f"kernel{len(self.kernels)}", self._opaque)
-        if made is not None:
-            self._loops[node] = made, len(self.kernels)
-            self.kernels.append(made.kernel)
+        found = loop_kernels_of(node, f"kernel{len(self.kernels)}", self._opaque)
+        if found:
+            first = len(self.kernels)
+            self._loops[node] = [(made, first + k) for k, made in enumerate(found)]
+            self.kernels += [made.kernel for made in found]
 
-    def loop_of(self, node: Any) -> tuple[LoopKernel, Launch] | None:
-        """The kernel of a loop, loaded; None if it is run step by step."""
-        found = self._loops.get(node)
-        return None if found is None else (found[0], self.launches[found[1]])
+    def loops_of(self, node: Any) -> list[tuple[LoopKernel, Launch]]:
+        """The kernels of a loop, loaded; none if it is run step by step."""
+        return [(made, self.launches[k]) for made, k in self._loops.get(node, ())]
 
     def matrices_of(self, stage: Expr) -> tuple[MatrixKernel, Launch] | None:
         """The kernel of an operation on small matrices, loaded."""
@@ -147,10 +147,9 @@ class DeviceProgram:
         found = self._matrices.get(stage)
         return None if found is None else found[0].kernel
 
-    def loop_kernel(self, node: Any) -> LoopKernel | None:
-        """The kernel of a loop, if it is one."""
-        found = self._loops.get(node)
-        return None if found is None else found[0]
+    def loop_kernels(self, node: Any) -> list[LoopKernel]:
+        """The kernels of a loop."""
+        return [made for made, _ in self._loops.get(node, ())]
 
     def _found_last_uses(self) -> list[list[Expr]]:
         """For each stage the arrays that no later one needs."""
@@ -316,17 +315,16 @@ class _Run:
     def _call(self, stage: Expr) -> None:
         node = stage.node
         operands = [self._operand(x) for x in stage.operands]
-        loop, matrices = self.program.loop_of(node), self.program.matrices_of(stage)
+        loops, matrices = self.program.loops_of(node), self.program.matrices_of(stage)
+        made: Any = run_loop(self, loops, node, operands) if loops else None
         if matrices is not None and not self._by_library:
             found = run_matrices(self, *matrices, operands)
             made = found if isinstance(node.spec, tuple) else found[0]
-        elif loop is None:
+        elif made is None:
             try:
                 made = called(self.program, node, operands, self.sizes)
             except OutOfRange:
                 raise Failed from None
-        else:
-            made = run_loop(self, *loop, node, operands)
         specs = specs_of(node)
         made = made if isinstance(node.spec, tuple) else (made,)
         for part in self.program.parts.get(stage, ()):

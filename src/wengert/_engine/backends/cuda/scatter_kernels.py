@@ -5,6 +5,7 @@ segment of the values: a thread adds them one after the other, or takes the last
 operations: the same bits as on the host, in each run.
 
     scattered    the result of `scatter`, `scatter_add` or `setitem`
+    written      several stores at known positions, one after the other
 """
 
 from __future__ import annotations
@@ -59,6 +60,20 @@ def scattered(name: str, device: Device, operands: Sequence[Any], params: dict[s
     if size:
         arrays = [device.contiguous(x) for x in (values, order, starts)]
         launch([*arrays, before, out, np.int64(size * parts)], size * parts)
+    return out
+
+
+def written(name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """An array with values stored into it in order (lowering/scatter_chains.py)."""
+    values = list(operands)
+    if params["from_zero"]:
+        out = device.empty(tuple(params["shape"]), params["dtype"])
+        out[...] = 0
+    else:
+        out = device.put(values.pop(0)).copy()
+    for value, (index, adds) in zip(values, params["writes"], strict=True):
+        value = device.put(value).astype(out.dtype)
+        out[index] = out[index] + value if adds else value
     return out
 
 
