@@ -28,7 +28,7 @@ from .kernel_codegen import DeviceKernel, UnsupportedKernel
 from .row_analysis import row_loop
 from .row_codegen import RowCode
 from .row_memory import Argument
-from .row_stages import Kind, NotByRows, RowLoop
+from .row_stages import NotByRows, RowLoop, Sharing
 
 _LEAST_ROWS = 32  # a smaller batch does not keep a device busy
 
@@ -55,7 +55,7 @@ class LoopKernel:
     arguments: tuple[Argument, ...]
     sizes: tuple[str, ...]
 
-    def carried(self) -> list[Kind]:
+    def carried(self) -> list[Sharing]:
         """The kinds of the carry."""
         return self.loop.body.outputs()[: self.loop.params["carried"]]
 
@@ -129,22 +129,22 @@ def _write(code: RowCode, s: Section, loop: RowLoop, row: str) -> None:
     for k, (x, node) in enumerate(
         zip(body.plan.outputs[carried:], body.body.outputs[carried:], strict=True)
     ):
-        is_own, spec = body.kinds[x] is Kind.PARTIAL, node.spec
+        is_own, spec = body.kinds[x] is Sharing.PARTIAL, node.spec
         base = code.argument(Argument("stack", k, spec.shape, spec.dtype, is_own))
         if is_own:
             size = s.times(row, "%steps")
             base = code.offset(s, base, size, spec.shape, spec.dtype)
         stacks.append(base)
-    kinds = [Kind.SHARED] * len(given)
+    kinds = [Sharing.SHARED] * len(given)
     addresses, count = code.loop(s, loop, given, kinds, "%steps", stacks, row)
     for k, (x, address) in enumerate(zip(inputs[fixed:], addresses, strict=False)):
         kind = body.kinds[x]
-        base = code.argument(Argument("result", k, x.shape, x.dtype, kind is Kind.PARTIAL))
-        if kind is Kind.PRIVATE:  # the same for all rows
+        base = code.argument(Argument("result", k, x.shape, x.dtype, kind is Sharing.PARTIAL))
+        if kind is Sharing.PRIVATE:  # the same for all rows
             with s.when(s.value(f"icmp eq i64 {row}, 0")) as first:
                 code.copy(first, base, address, x, kind, row)
             continue
-        target = code.own(s, base, row, x) if kind is Kind.PARTIAL else base
+        target = code.own(s, base, row, x) if kind is Sharing.PARTIAL else base
         code.copy(s, target, address, x, kind, row)
     if loop.condition is not None:
         base = code.argument(Argument("steps", None, (code.rows,), I64))

@@ -18,7 +18,7 @@ from wengert._engine.core.symbolic.dim import Length
 from ..llvm.lowering.loop_ir import Expr
 from .device import Device, Launch, number_of
 from .loop_kernels import LoopKernel
-from .row_stages import Kind
+from .row_stages import Sharing
 
 _MOST_SUMS = 1 << 30  # bytes of sums over rows, one for each row and step
 Loaded = tuple[LoopKernel, Launch]
@@ -114,12 +114,12 @@ def _launched(
         arguments.append(running.status)
     launch([*arguments, np.int64(rows), np.int64(count)], rows)
     carry = [
-        np.sum(made["result"][k], axis=0) if kind is Kind.PARTIAL else made["result"][k]
+        np.sum(made["result"][k], axis=0) if kind is Sharing.PARTIAL else made["result"][k]
         for k, kind in enumerate(loop.carried())
     ]
     kinds = loop.loop.body.outputs()[len(carry) :]
     stacks = [
-        np.sum(made["stack"][k], axis=0) if kind is Kind.PARTIAL else made["stack"][k]
+        np.sum(made["stack"][k], axis=0) if kind is Sharing.PARTIAL else made["stack"][k]
         for k, kind in enumerate(kinds)
     ]
     return carry, stacks, made["steps"].get(None)

@@ -26,7 +26,7 @@ from ..llvm.schedule.fusion import FusedLoops, LoopGroup, role_of, space_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .row_conditions import row_bodies
 from .row_linearity import is_linear
-from .row_stages import Kind, NotByRows, RowBody, RowBranch, RowGroup, RowLoop, has_rows
+from .row_stages import NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
 from .row_stores import row_store
 
 Options = tuple[Length, Container[str]]  # the batch, and operations without code of elements
@@ -42,7 +42,7 @@ def row_loop(
     rows: Length,
     opaque: Container[str],
     stage: Expr | None = None,
-    given: Sequence[Kind] | None = None,
+    given: Sequence[Sharing] | None = None,
 ) -> RowLoop:
     """The analysis of a loop.
 
@@ -67,22 +67,22 @@ def row_loop(
     body, condition = found
     carried, stacked = params["carried"], params.get("stacked", 0)
     fixed = len(body.inputs) - carried - stacked
-    kinds = list(given) if given is not None else [Kind.SHARED] * len(body.inputs)
+    kinds = list(given) if given is not None else [Sharing.SHARED] * len(body.inputs)
     before = kinds[:fixed]
     xs = [_kind_of_row(k) for k in kinds[fixed + carried :]]
     starts = kinds[fixed : fixed + carried]
     made = _settled(body, (rows, opaque), before, starts, xs)
     after = made.outputs()[:carried]
     for kind, start in zip(after, starts, strict=True):
-        begins = start is Kind.PRIVATE and kind is Kind.PARTIAL
-        if start not in (kind, Kind.SHARED) and not begins:
+        begins = start is Sharing.PRIVATE and kind is Sharing.PARTIAL
+        if start not in (kind, Sharing.SHARED) and not begins:
             raise NotByRows("the start of a carry")
-    if given is not None and Kind.PARTIAL in made.outputs()[carried:]:
+    if given is not None and Sharing.PARTIAL in made.outputs()[carried:]:
         raise NotByRows("a sum over rows in each step of a loop inside")
     test = None
     if condition is not None:
         test = _body(condition, (rows, opaque), [*before, *after])
-        if test.outputs()[0] is Kind.PARTIAL:
+        if test.outputs()[0] is Sharing.PARTIAL:
             raise NotByRows("a condition of a sum over rows")
     return RowLoop(stage, params, made, test)
 
@@ -90,48 +90,48 @@ def row_loop(
 def _settled(
     body: Body,
     options: Options,
-    before: Sequence[Kind],
-    starts: Sequence[Kind],
-    xs: Sequence[Kind],
+    before: Sequence[Sharing],
+    starts: Sequence[Sharing],
+    xs: Sequence[Sharing],
 ) -> RowBody:
     """The body of a loop, whose carry is of the same kinds before and after a step."""
-    carry = [Kind.PARTIAL if k is Kind.PARTIAL else None for k in starts]
+    carry = [Sharing.PARTIAL if k is Sharing.PARTIAL else None for k in starts]
     first = len(before)
     while True:
         try:
             made = _body(body, options, [*before, *carry, *xs], range(first, first + len(carry)))
         except _SumOverRows as found:
-            carry[found.args[0] - first] = Kind.PARTIAL
+            carry[found.args[0] - first] = Sharing.PARTIAL
             continue
         inside = [made.kinds[x] for x in made.plan.inputs[first : first + len(carry)]]
         changed = False
         for k, (kind, old) in enumerate(zip(made.outputs(), inside, strict=False)):
             if kind is not old:
-                if kind is not Kind.PARTIAL or old is Kind.ROWS:
+                if kind is not Sharing.PARTIAL or old is Sharing.ROWS:
                     raise NotByRows("a carry changes from step to step")
-                carry[k], changed = Kind.PARTIAL, True
+                carry[k], changed = Sharing.PARTIAL, True
         if not changed:
             return made
 
 
-def _kind_of_row(kind: Kind) -> Kind:
+def _kind_of_row(kind: Sharing) -> Sharing:
     """The kind of a row along the first axis."""
-    if kind is Kind.STACK:
-        return Kind.ROWS
-    if kind in (Kind.SHARED, Kind.PRIVATE):
+    if kind is Sharing.STACK:
+        return Sharing.ROWS
+    if kind in (Sharing.SHARED, Sharing.PRIVATE):
         return kind
     raise NotByRows("a loop over the batch")
 
 
-def _stacked(kind: Kind) -> Kind:
+def _stacked(kind: Sharing) -> Sharing:
     """The kind of the results of all steps."""
-    if kind is Kind.STACK:
+    if kind is Sharing.STACK:
         raise NotByRows("loops of loops of loops")
-    return Kind.STACK if kind is Kind.ROWS else kind
+    return Sharing.STACK if kind is Sharing.ROWS else kind
 
 
 def _body(
-    body: Body, options: Options, given: Sequence[Kind | None], carry: range = range(0)
+    body: Body, options: Options, given: Sequence[Sharing | None], carry: range = range(0)
 ) -> RowBody:
     """The analysis of a body; inputs of no kind are written: by rows, or private."""
     return _BodyAnalysis(body, options, given, carry).made()
@@ -141,15 +141,15 @@ class _BodyAnalysis:
     """The analysis of one body."""
 
     def __init__(
-        self, body: Body, options: Options, given: Sequence[Kind | None], carry: range
+        self, body: Body, options: Options, given: Sequence[Sharing | None], carry: range
     ) -> None:
         self.body, self.given, self.carry = body, given, carry
         self.rows, self.opaque = self.options = options
         self.plan = Schedule(body, separate=True, opaque=self.opaque)
-        self.kinds: dict[Expr, Kind] = {}
+        self.kinds: dict[Expr, Sharing] = {}
         for x, kind in zip(self.plan.inputs, given, strict=True):
             self.kinds[x] = self._written(x) if kind is None else kind
-            if kind is Kind.PRIVATE and has_rows(x, self.rows):
+            if kind is Sharing.PRIVATE and has_rows(x, self.rows):
                 raise NotByRows("rows of a private array")
 
     def made(self) -> RowBody:
@@ -170,13 +170,13 @@ class _BodyAnalysis:
                 raise NotByRows("a result that is an operand")
         return RowBody(self.plan, tuple(stages), self.kinds, self.body)
 
-    def _written(self, x: Expr) -> Kind:
+    def _written(self, x: Expr) -> Sharing:
         """The kind of an array that is written in each step."""
         if has_rows(x, self.rows):
-            return Kind.ROWS
+            return Sharing.ROWS
         if any(n == self.rows for n in x.shape):
             raise NotByRows("the batch is another axis")
-        return Kind.PRIVATE
+        return Sharing.PRIVATE
 
     # ---- loop groups ---------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class _BodyAnalysis:
             if isinstance(root.rule, SliceUpdate):
                 raise NotByRows("a slice that is overwritten")
             read = set(self._read(root, by_rows))
-            partial = {x for x in read if self.kinds[x] is Kind.PARTIAL}
+            partial = {x for x in read if self.kinds[x] is Sharing.PARTIAL}
             if partial and (by_rows or not is_linear(root, partial)):
                 self._become_sums(root, read - partial)
                 raise NotByRows("a function of a sum over rows")
@@ -198,7 +198,7 @@ class _BodyAnalysis:
             elif by_rows and not has_rows(root, self.rows):
                 raise NotByRows("a result without rows")
             else:
-                self.kinds[root] = Kind.PARTIAL if partial else self._written(root)
+                self.kinds[root] = Sharing.PARTIAL if partial else self._written(root)
         return RowGroup(group, by_rows)
 
     def _become_sums(self, root: Expr, numbers: set[Expr]) -> None:
@@ -208,10 +208,10 @@ class _BodyAnalysis:
             return
         k = self.carry[places.index(root)]
         x = self.plan.inputs[k]
-        if x in numbers and self.given[k] is None and self.kinds[x] is Kind.PRIVATE:
+        if x in numbers and self.given[k] is None and self.kinds[x] is Sharing.PRIVATE:
             raise _SumOverRows(k)
 
-    def _summed(self, root: Expr) -> Kind:
+    def _summed(self, root: Expr) -> Sharing:
         rule: Any = root.rule
         if rule.monoid != "sum" or root.dtype.kind not in "fc":
             raise NotByRows("a reduction over rows")
@@ -222,7 +222,7 @@ class _BodyAnalysis:
             count *= n
         if count > _MOST_PARTIAL:
             raise NotByRows("a large sum over rows")
-        return Kind.PARTIAL
+        return Sharing.PARTIAL
 
     def _read(self, root: Expr, by_rows: bool) -> Iterator[Expr]:
         """What a root reads from memory, if it is of this row."""
@@ -232,12 +232,12 @@ class _BodyAnalysis:
             if kind is None:
                 if not isinstance(x.rule, Stored) or x.rule.array is None:
                     raise NotByRows("an array that is read before it is written")
-                kind = self.kinds[x] = Kind.SHARED
+                kind = self.kinds[x] = Sharing.SHARED
             yield x
-            if kind in (Kind.SHARED, Kind.PRIVATE, Kind.PARTIAL):
+            if kind in (Sharing.SHARED, Sharing.PRIVATE, Sharing.PARTIAL):
                 continue
-            place = 1 if kind is Kind.STACK else 0
-            if by_rows and is_own and kind is Kind.ROWS:
+            place = 1 if kind is Sharing.STACK else 0
+            if by_rows and is_own and kind is Sharing.ROWS:
                 continue
             if not by_rows or index is None or isinstance(index, FlatIndex):
                 raise NotByRows("an access to other rows")
@@ -256,23 +256,23 @@ class _BodyAnalysis:
         store = row_store(stage, self.rows, self._operand_kinds(stage))
         if store is None:
             raise NotByRows(node.op.name)
-        self._results(stage, [Kind.ROWS])
+        self._results(stage, [Sharing.ROWS])
         return store
 
     def _operand_kinds(self, stage: Expr) -> list[Any]:
         return [self._kind(x) for x in stage.operands]
 
-    def _kind(self, x: Expr) -> Kind:
+    def _kind(self, x: Expr) -> Sharing:
         """The kind of an operand of a call."""
         owner = owner_of(x)
         kind = self.kinds.get(owner)
         if kind is None:
             if not isinstance(owner.rule, Stored) or owner.rule.array is None:
                 raise NotByRows("an operand that is not in memory")
-            kind = self.kinds[owner] = Kind.SHARED
-        if kind is Kind.ROWS and not has_rows(x, self.rows):
+            kind = self.kinds[owner] = Sharing.SHARED
+        if kind is Sharing.ROWS and not has_rows(x, self.rows):
             raise NotByRows("a reshaped operand")
-        if kind is Kind.STACK and not (len(x.shape) > 1 and x.shape[1] == self.rows):
+        if kind is Sharing.STACK and not (len(x.shape) > 1 and x.shape[1] == self.rows):
             raise NotByRows("a reshaped operand")
         return kind
 
@@ -280,7 +280,7 @@ class _BodyAnalysis:
         node, params = stage.node, stage.node.params
         kinds = self._operand_kinds(stage)
         if params.get("counted"):
-            if kinds[0] not in (Kind.SHARED, Kind.PRIVATE):
+            if kinds[0] not in (Sharing.SHARED, Sharing.PRIVATE):
                 raise NotByRows("a number of steps")
             kinds = kinds[1:]
         specs = specs_of(node)
@@ -293,15 +293,15 @@ class _BodyAnalysis:
         is_while = "condition" in params
         if is_while and of_steps:
             raise NotByRows("results of an unknown number of steps")
-        self._results(stage, [*after, *[Kind.PRIVATE] * is_while, *of_steps])
+        self._results(stage, [*after, *[Sharing.PRIVATE] * is_while, *of_steps])
         if is_while and any(
-            self.kinds.get(x) is Kind.PRIVATE and self._position(x, stage) == carried
+            self.kinds.get(x) is Sharing.PRIVATE and self._position(x, stage) == carried
             for x in self.plan.reachable
         ):
             raise NotByRows("the number of steps of all rows")
         return found
 
-    def _results(self, stage: Expr, kinds: Sequence[Kind]) -> None:
+    def _results(self, stage: Expr, kinds: Sequence[Sharing]) -> None:
         for x in self.plan.reachable:
             k = self._position(x, stage)
             if k is not None:
@@ -315,7 +315,7 @@ class _BodyAnalysis:
 
     def _branch(self, stage: Expr) -> RowBranch:
         which, *kinds = self._operand_kinds(stage)
-        if which not in (Kind.SHARED, Kind.PRIVATE):
+        if which not in (Sharing.SHARED, Sharing.PRIVATE):
             raise NotByRows("a selector")
         bodies = [_body(b, self.options, kinds) for b in stage.node.params["branches"]]
         outputs = bodies[0].outputs()

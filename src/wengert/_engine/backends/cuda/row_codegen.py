@@ -19,7 +19,7 @@ from ..llvm.schedule.fusion import FusedLoops
 from ..llvm.schedule.scheduling import owner_of
 from .kernel_codegen import UnsupportedKernel
 from .row_memory import OWN, Argument, RowMemory
-from .row_stages import Kind, RowBody, RowBranch, RowGroup, RowLoop
+from .row_stages import RowBody, RowBranch, RowGroup, RowLoop, Sharing
 from .row_stores import ADDED, RowStore
 
 
@@ -118,7 +118,7 @@ class RowCode(RowMemory):
         s: Section,
         loop: RowLoop,
         given: Sequence[Name],
-        kinds: Sequence[Kind],
+        kinds: Sequence[Sharing],
         steps: Name,
         stacks: Sequence[Name],
         row: Name,
@@ -173,18 +173,24 @@ class RowCode(RowMemory):
     def _chosen(self, s: Section, odd: Name, even: Name, other: Name) -> Name:
         return s.value(f"select i1 {odd}, ptr {other}, ptr {even}")
 
-    def _buffers(self, s: Section, x: Expr, kind: Kind, row: Name) -> tuple[Name, Name]:
+    def _buffers(self, s: Section, x: Expr, kind: Sharing, row: Name) -> tuple[Name, Name]:
         both = [self.work(x, kind) for _ in range(2)]
         if kind in OWN:
             both = [self.own(s, base, row, x) for base in both]
         return both[0], both[1]
 
     def _begin(
-        self, s: Section, target: Name, start: Name, x: Expr, kinds: tuple[Kind, Kind], row: Name
+        self,
+        s: Section,
+        target: Name,
+        start: Name,
+        x: Expr,
+        kinds: tuple[Sharing, Sharing],
+        row: Name,
     ) -> None:
         """Copy the start of a carry; a sum over rows begins in the first row."""
         kind, before = kinds
-        if kind is Kind.PARTIAL and before is not Kind.PARTIAL:
+        if kind is Sharing.PARTIAL and before is not Sharing.PARTIAL:
             self.copy_elements(s, target, "", x.shape, x.dtype)
             with s.when(s.value(f"icmp eq i64 {row}, 0")) as first:
                 self.copy_elements(first, target, start, x.shape, x.dtype)
@@ -215,7 +221,7 @@ class RowCode(RowMemory):
         if kind in OWN:
             flag = self.own(s, flag, row, output)
         self.body(s, condition, [*consts, *carry], [flag], row)
-        if kind is Kind.ROWS:
+        if kind is Sharing.ROWS:
             flag = s.value(f"getelementptr i8, ptr {flag}, i64 {row}")
         goes_on = s.value(f"icmp ne i8 {s.value(f'load i8, ptr {flag}')}, 0")
         limit = loop.params["limit"]
@@ -301,9 +307,9 @@ class RowCode(RowMemory):
         stage = store.stage
         x = stage.operands[0]
         base, values, *_ = [self._operand(s, y, body, at, row) for y in stage.operands]
-        out = self.work(x, Kind.ROWS)
+        out = self.work(x, Sharing.ROWS)
         self._results(body, stage, [out], at)
-        self.copy(s, out, base, x, Kind.ROWS, row)
+        self.copy(s, out, base, x, Sharing.ROWS, row)
         place, inside = row, s.value("add i1 true, false")
         for indices, length in zip(store.positions, x.shape[1:], strict=False):
             address = self._operand(s, indices, body, at, row)

@@ -24,8 +24,6 @@ from wengert._engine.rewrite import simplify
 
 from ..llvm.ir.affine import Length
 
-_ANY = "any"
-
 
 def row_bodies(params: Mapping[str, Any], rows: Length) -> tuple[Body, Body | None] | None:
     """The body and the condition (None of a loop of known length); None if rows end together."""
@@ -33,7 +31,7 @@ def row_bodies(params: Mapping[str, Any], rows: Length) -> tuple[Body, Body | No
     if condition is None:
         return body, None
     (goes_on,) = condition.outputs
-    if goes_on.op.name == _ANY and goes_on.inputs[0].spec.shape == (rows,):
+    if goes_on.op is lookup("any") and goes_on.inputs[0].spec.shape == (rows,):
         return _masked(body, condition, carried)
     return Body(*body.outputs[:carried], inputs=body.inputs, name=body.name), condition
 
@@ -49,19 +47,19 @@ def _masked(body: Body, condition: Body, carried: int) -> tuple[Body, Body] | No
     active = both.outputs[-1]
     if active in both.inputs:
         return None
-    ended = _with_truth(both, active, False)
+    ended = _with_boolean(both, active, False)
     first = len(body.inputs) - carried
     if any(x is not y for x, y in zip(ended.outputs[:carried], ended.inputs[first:], strict=True)):
         return None
-    running = _with_truth(both, active, True)
+    running = _with_boolean(both, active, True)
     step = Body(*running.outputs[:carried], inputs=running.inputs, name=body.name)
     return step, Body(goes_on, inputs=condition.inputs, name=condition.name)
 
 
-def _with_truth(body: Body, active: Node, truth: bool) -> Body:
-    """The body with a truth value for all rows in the place of a node."""
+def _with_boolean(body: Body, active: Node, value: bool) -> Body:
+    """The body with one boolean for all rows in the place of a node."""
     with tracing_body():
-        options = {"shape": active.spec.shape, "value": truth, "dtype": active.spec.dtype}
+        options = {"shape": active.spec.shape, "value": value, "dtype": active.spec.dtype}
         made: Any = record(lookup("full"), [], options)
     new = rebuilt(body.nodes, {active: made.node})
     found: Body = simplify(body.with_nodes(new), verify=False)

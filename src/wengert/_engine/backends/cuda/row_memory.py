@@ -26,9 +26,9 @@ from ..llvm.ir.scalar_language import Language
 from ..llvm.ir.simd_value import Lane
 from ..llvm.lowering.loop_ir import Expr
 from .kernel_codegen import UnsupportedKernel
-from .row_stages import Kind
+from .row_stages import Sharing
 
-OWN = (Kind.PRIVATE, Kind.PARTIAL)  # one for each row
+OWN = (Sharing.PRIVATE, Sharing.PARTIAL)  # one for each row
 _MOST_ARGUMENTS = 400  # a kernel takes 4 KiB of parameters
 
 
@@ -89,7 +89,7 @@ class RowMemory:
             self.arguments.append(made)
         return found
 
-    def work(self, x: Expr, kind: Kind, steps: Length | None = None) -> Name:
+    def work(self, x: Expr, kind: Sharing, steps: Length | None = None) -> Name:
         """The address of memory for an array; with `steps`, for as many of them."""
         shape = x.shape if steps is None else (steps, *x.shape)
         made = Argument("work", len(self.arguments), shape, x.dtype, kind in OWN)
@@ -126,12 +126,14 @@ class RowMemory:
         size = self.number(size_of(shape) * dtype.itemsize)
         return s.value(f"getelementptr i8, ptr {base}, i64 {s.times(count, size)}")
 
-    def copy(self, s: Section, target: Name, source: Name, x: Expr, kind: Kind, row: Name) -> None:
+    def copy(
+        self, s: Section, target: Name, source: Name, x: Expr, kind: Sharing, row: Name
+    ) -> None:
         """Copy what a row has of an array."""
         if kind in OWN:
             self.copy_elements(s, target, source, x.shape, x.dtype)
             return
-        outer, shape = (1, x.shape[1:]) if kind is Kind.ROWS else (x.shape[0], x.shape[2:])
+        outer, shape = (1, x.shape[1:]) if kind is Sharing.ROWS else (x.shape[0], x.shape[2:])
         with s.loop("0", self.number(outer)) as (t, k):
             place = t.plus(t.times(k, self.number(self.rows)), row)
             there = self.offset(t, target, place, shape, x.dtype)

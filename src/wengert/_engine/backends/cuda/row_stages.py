@@ -11,7 +11,7 @@ The kinds of arrays, for one body:
 A partial array is a sum over the batch (the gradient with respect to a parameter that all rows
 share), and what is linear in such sums.
 
-    Kind       these kinds
+    Sharing    these kinds
     RowBody    a body: its stages, the kind of each array
     RowGroup   a loop group; RowLoop a loop; RowBranch a branch (row_stores.py: a store)
     NotByRows  the reason why a loop has no kernel
@@ -31,7 +31,7 @@ from ..llvm.schedule.fusion import LoopGroup
 from ..llvm.schedule.scheduling import Schedule
 
 
-class Kind(enum.Enum):
+class Sharing(enum.Enum):
     """How rows share an array; see above."""
 
     SHARED = enum.auto()
@@ -97,7 +97,7 @@ class RowBody:
     plan : Schedule
     stages : tuple
         Of RowGroup, RowLoop, RowBranch and RowStore, in order.
-    kinds : dict from Expr to Kind
+    kinds : dict from Expr to Sharing
         Of everything in memory.
     body : Body
         What is scheduled, which must outlive the schedule.
@@ -105,10 +105,10 @@ class RowBody:
 
     plan: Schedule
     stages: tuple[Any, ...]
-    kinds: dict[Expr, Kind]
+    kinds: dict[Expr, Sharing]
     body: Body
 
-    def outputs(self) -> list[Kind]:
+    def outputs(self) -> list[Sharing]:
         """The kinds of its results."""
         return [self.kinds[x] for x in self.plan.outputs]
 

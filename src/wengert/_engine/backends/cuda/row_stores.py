@@ -54,7 +54,8 @@ class RowStore:
 def row_store(stage: Expr, rows: Length, kinds: Sequence[Any]) -> RowStore | None:
     """The store that a call is, or None."""
     node = stage.node
-    if node.op.name not in _STORES:
+    adds = _STORES.get(node.op.name)
+    if adds is None:
         return None
     template = node.params["index"]
     template = template if isinstance(template, tuple) else (template,)
@@ -76,7 +77,6 @@ def row_store(stage: Expr, rows: Length, kinds: Sequence[Any]) -> RowStore | Non
         return None
     if {k.name for k in kinds} & {"PARTIAL", "STACK"}:
         return None
-    adds = _STORES[node.op.name]
     if adds and x.dtype.str[1:] not in ADDED:
         return None
     return RowStore(stage, tuple(others), is_number, adds)
