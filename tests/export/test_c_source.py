@@ -9,6 +9,7 @@ import scipy.linalg
 from tests.backends.llvm.random_programs import Bundle, differing, is_differentiable
 
 import wengert as wg
+from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .c_drivers import compiled, run
 from .exported_calls import Library
@@ -67,6 +68,10 @@ LOWER, UPPER = np.tril(A), np.triu(A)
 ALGEBRA = {
     "products": lambda a, b, v: (a @ b, a.T @ b, b.T @ b, a @ v, v @ a, a @ a.T),
     "solve": lambda a, b, v: (np.linalg.solve(a, v), np.linalg.solve(a.T, b)),
+    "factors": lambda a, b, v: (
+        solve_packed(*lu_packed(a), b), solve_packed(*lu_packed(a), b, trans=1),
+        solve_packed(*lu_packed(a), v[:, None]), solve_packed(*lu_packed(a), v[:, None], trans=1),
+    ),
     "inverse": lambda a, b, v: (np.linalg.inv(a), np.linalg.det(a), np.linalg.slogdet(a)[1]),
     "cholesky": lambda a, b, v: (
         np.linalg.cholesky(a @ a.T), scipy.linalg.cho_solve(scipy.linalg.cho_factor(a @ a.T), b),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from . import program as programs
     from .kernels import quadpack
     from .kernels.gemm import blocked_gemm, streamed_gemm
+    from .kernels.linalg import complex_solve, lu_in_cache, substitution_in_cache
     from .program import Program
     from .runtime import blas_threads, library_symbols, runtime_library
 else:  # not needed for a cached program
@@ -67,6 +68,10 @@ else:  # not needed for a cached program
     blocked_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.blocked_gemm")
     streamed_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.streamed_gemm")
     quadpack = LazyModule("wengert._engine.backends.llvm.kernels.quadpack")
+    _LINALG = "wengert._engine.backends.llvm.kernels.linalg"
+    complex_solve = LazyModule(f"{_LINALG}.complex_solve")
+    lu_in_cache = LazyModule(f"{_LINALG}.lu_in_cache")
+    substitution_in_cache = LazyModule(f"{_LINALG}.substitution_in_cache")
 
 _KEY = 32  # bytes
 _CALLED_BACK = b"host callbacks"  # a record: the program is cached by the simplified graph
@@ -336,6 +341,12 @@ def addresses_of(names: list[str]) -> dict[str, int]:
             found[name] = blocked_gemm.address_of(name)
         elif name.startswith("wengert_stream_"):
             found[name] = streamed_gemm.address_of(name)
+        elif name == "wengert_complex_solve":
+            found[name] = complex_solve.address_of(name)
+        elif name == "wengert_lu":
+            found[name] = lu_in_cache.address_of(name)
+        elif name.startswith("wengert_lu_"):
+            found[name] = substitution_in_cache.address_of(name)
         elif name == "wengert_quadpack":
             found[name] = quadpack.address_of(name)
         elif name.startswith("wengert_"):

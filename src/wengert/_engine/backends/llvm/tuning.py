@@ -285,6 +285,10 @@ class Thresholds:
     small_matrix_multiplications: int = _of(
         64, "multiplications", "of a product of such matrices, at most", LINALG
     )
+    lu_in_cache_rows: int = _of(
+        64, "rows", "of a real matrix whose LU factors are computed without LAPACK, at most",
+        LINALG, "a matrix of 64 rows fits into a first-level cache of 32 KiB",
+    )  # fmt: skip
     separate_parts_rows: int = _of(
         512, "rows", "of a complex system that is solved with separate parts, at most", LINALG,
         "complex systems of 50, 200, 400 and 800 rows with twice as many right-hand sides",

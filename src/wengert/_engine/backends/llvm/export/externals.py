@@ -20,7 +20,7 @@ from wengert.errors import BackendError, at
 
 from ..ir.ir_builder import ModuleBuilder
 from ..kernels.gemm import blocked_gemm, streamed_gemm
-from ..kernels.linalg import complex_solve
+from ..kernels.linalg import complex_solve, lu_in_cache, substitution_in_cache
 from . import linear_algebra, sorting
 from .memory_context import RUNTIME
 
@@ -42,6 +42,10 @@ def included(name: str, links_blas: bool) -> tuple[ModuleBuilder, int | None] | 
         return streamed_gemm.module(streamed_gemm.DTYPES[name]), 0
     if name == complex_solve.NAME:
         return complex_solve.module(), None
+    if name == lu_in_cache.NAME:
+        return lu_in_cache.module(), 0
+    if substitution_in_cache.is_known(name):
+        return substitution_in_cache.module(name), 0
     found = sorting.included(name)
     if found is None and not links_blas:
         found = linear_algebra.included(name)

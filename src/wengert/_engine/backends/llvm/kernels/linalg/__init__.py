@@ -8,7 +8,10 @@ triangular_solve       systems with triangular matrices
 cholesky_qr            Cholesky, QR and LU factorizations
 definite_factors       Cholesky factors of definite matrices, LU factors of others
 packed_factors         LU factors as a value, solving with them, row permutations
-small_substitution     solving with LU factors of up to twelve rows, written out
+lu_in_cache            LU factorization of real matrices that fit into a first-level cache
+substitution_in_cache  solving with such factors
+vector_substitution    the functions for one right-hand side
+column_substitution    the function for several
 condition              condition numbers from LU factors, refusal of nearly singular matrices
 cholesky_vjp           the cotangent of the Cholesky factorization
 eigen_svd              eigenvalues and singular values

@@ -1,22 +1,24 @@
 """`solve` in two steps: factorization, and solving with packed factors.
 
-lu_packed        getrf, in LAPACK's memory layout
-solve_packed     getrs; for several columns, laswp and trsm; few rows: small_substitution.py
+lu_packed        getrf, in LAPACK's memory layout; up to 64 rows: lu_in_cache.py
+solve_packed     getrs; for several columns, laswp and trsm; up to 64 rows:
+                 substitution_in_cache.py
 order_of, rows_exchanged, exchanges    permutations of rows, and the corresponding exchanges
 """
 
 from __future__ import annotations
 
 from wengert._engine.core.node import DiscreteLeaf
+from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import I32, I64, in_register
+from ...ir.llvm_types import I32, I64, Dtype, in_register
 from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import address, copy, is_c_contiguous, read, write
-from . import small_substitution
+from . import lu_in_cache, substitution_in_cache
 from .lapack import (
     batch_item,
     batches,
@@ -37,16 +39,28 @@ def lu_packed(call: KernelCall) -> None:
     n, dtype = a.shape[-1], packed.dtype
     fortran_calls.check_lengths(call, call.number(n))
     call.record_flops(n * n * n)
-    info = fortran_calls.integer_slot(call)
+    if isinstance(n, int) and lu_in_cache.serves(n, dtype):
+        work = memory(call, n * lu_in_cache.padded(n), dtype)
+
+        def factorize(s: Section, matrix: ArrayPointer, target: Name, exchanges: Name) -> None:
+            result = column_major(target, n, n, dtype)
+            lu_in_cache.factorize(call, s, matrix, work, result, exchanges)
+
+    else:
+        info = fortran_calls.integer_slot(call)
+
+        def factorize(s: Section, matrix: ArrayPointer, target: Name, exchanges: Name) -> None:
+            copy(call, s, column_major(target, n, n, dtype), matrix)
+            size, lda = length(call, n), leading_dimension(call, s, n)
+            arguments = (target, lda, exchanges, info)
+            fortran_calls.run(call, s, "getrf", dtype, size, size, *arguments)
+
     with batches(call, packed, 2) as (s, index):
         target, exchanges = (
             batch_item(call, s, packed, index, 2),
             batch_item(call, s, pivots, index, 1),
         )
-        copy(call, s, column_major(target.pointer, n, n, dtype), batch_item(call, s, a, index, 2))
-        size, lda = length(call, n), leading_dimension(call, s, n)
-        arguments = (target.pointer, lda, exchanges.pointer, info)
-        fortran_calls.run(call, s, "getrf", dtype, size, size, *arguments)
+        factorize(s, batch_item(call, s, a, index, 2), target.pointer, exchanges.pointer)
 
 
 @kernel("solve_packed", strided=True, serves=is_for_lapack)
@@ -66,8 +80,8 @@ def solve_packed(call: KernelCall) -> None:
         if is_c_contiguous(pivots._replace(shape=pivots.shape[-1:], strides=pivots.strides[-1:]))
         else memory(call, n, I32)
     )
-    rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
-    info = fortran_calls.integer_slot(call)
+    substitution = _InCache if lu_in_cache.serves(n, dtype) else _Lapack
+    solve = substitution(call, n, columns, dtype, trans).solve
     with batches(call, x, 2) as (s, index):
         packed_i, pivots_i = (
             batch_item(call, s, packed, index, 2),
@@ -82,20 +96,82 @@ def solve_packed(call: KernelCall) -> None:
             copy(call, s, contiguous_pivots, pivots_i)
             pivots_i = contiguous_pivots
         factors = column_major(packed_i.pointer, n, n, dtype)
-        copy(call, s, rhs, batch_item(call, s, b, index, 2))
-        if columns == 1 and isinstance(n, int) and small_substitution.serves(n, dtype):
-            pointers = factors.pointer, pivots_i.pointer, rhs.pointer
-            is_solved = small_substitution.substitute(call, s, n, *pointers, trans != 0)
-            with s.unless(is_solved) as t:
-                fail_at_zero(call, t, factors)
-                _substitute_one(call, t, factors, rhs, pivots_i.pointer, trans, info)
-        elif columns == 1:
-            fail_at_zero(call, s, factors)
-            _substitute_one(call, s, factors, rhs, pivots_i.pointer, trans, info)
+        right, target = (batch_item(call, s, y, index, 2) for y in (b, x))
+        solve(s, factors, pivots_i.pointer, right, target)
+
+
+class _Substitution:
+    """Solutions for matrices of n rows with so many right-hand sides.
+
+    trans : the matrix, its transpose or its adjoint (0, 1, 2).
+    """
+
+    def __init__(
+        self, call: KernelCall, n: Length, columns: Length, dtype: Dtype, trans: int
+    ) -> None:
+        self.call, self.n, self.columns, self.dtype = call, n, columns, dtype
+        self.trans = trans
+
+    def solve(
+        self, s: Section, factors: ArrayPointer, pivots: Name, b: ArrayPointer, x: ArrayPointer
+    ) -> None:
+        """Write the solutions x for the columns of b; fails for a zero pivot."""
+        raise NotImplementedError
+
+
+class _Lapack(_Substitution):
+    """By routines of LAPACK and BLAS."""
+
+    def __init__(
+        self, call: KernelCall, n: Length, columns: Length, dtype: Dtype, trans: int
+    ) -> None:
+        super().__init__(call, n, columns, dtype, trans)
+        self._columns = column_major(memory(call, n * columns, dtype), n, columns, dtype)
+        self._info = fortran_calls.integer_slot(call)
+
+    def solve(
+        self, s: Section, factors: ArrayPointer, pivots: Name, b: ArrayPointer, x: ArrayPointer
+    ) -> None:
+        """Write the solutions."""
+        call, rhs = self.call, self._columns
+        copy(call, s, rhs, b)
+        fail_at_zero(call, s, factors)
+        if self.columns == 1:
+            _substitute_one(call, s, factors, rhs, pivots, self.trans, self._info)
         else:
-            fail_at_zero(call, s, factors)
-            substitute(call, s, factors, rhs, pivots_i.pointer, trans)
-        copy(call, s, batch_item(call, s, x, index, 2), rhs)
+            substitute(call, s, factors, rhs, pivots, self.trans)
+        copy(call, s, x, rhs)
+
+
+class _InCache(_Substitution):
+    """Of real matrices in a first-level cache."""
+
+    def __init__(
+        self, call: KernelCall, n: Length, columns: Length, dtype: Dtype, trans: int
+    ) -> None:
+        super().__init__(call, n, columns, dtype, trans)
+        assert isinstance(n, int)
+        self._vector = column_major("", n, 1, dtype)
+        if columns == 1:
+            self._vector = self._vector._replace(pointer=memory(call, lu_in_cache.padded(n), dtype))
+
+    def solve(
+        self, s: Section, factors: ArrayPointer, pivots: Name, b: ArrayPointer, x: ArrayPointer
+    ) -> None:
+        """Write the solutions."""
+        call, vector, is_transposed = self.call, self._vector, self.trans != 0
+        if self.columns != 1:
+            if b.dtype != self.dtype:  # converted in the place of the result
+                copy(call, s, x, b)
+                b = x
+            solve = substitution_in_cache.solve_columns
+            solve(call, s, factors.pointer, pivots, b, x, is_transposed)
+            return
+        copy(call, s, vector, b)
+        pointers = factors.pointer, pivots, vector.pointer
+        assert isinstance(self.n, int)
+        substitution_in_cache.solve_vector(call, s, self.n, *pointers, is_transposed)
+        copy(call, s, x, vector)
 
 
 def _substitute_one(
