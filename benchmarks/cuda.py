@@ -1,187 +1,178 @@
-"""Graphics cards: correctness of all operations on a card, and workloads beside PyTorch.
+"""Graphics cards: correctness of all operations on a card, and workloads beside PyTorch and JAX.
 
-    python benchmarks/cuda.py              check and measure, print, write results/cuda.json and
-                                           docs/benchmarks-cuda.md
-    python benchmarks/cuda.py --quick      small sizes, some operations, nothing written
-    python benchmarks/cuda.py --emulated   the same on the emulated device, for tests: no times
-    python benchmarks/cuda.py --render     write the page from results/cuda.json
+    python benchmarks/cuda.py                  check and measure, in at most ten minutes; write
+                                               results/cuda.json and docs/benchmarks-cuda.md
+    python benchmarks/cuda.py --part checks    the checks only; --part speed, --part page
+    python benchmarks/cuda.py --resume         what the last run had no time for
+    python benchmarks/cuda.py --emulate        the same on the emulated device: no times
+    python benchmarks/cuda.py --quick          small sizes, some operations
 
-It needs CuPy and a card; PyTorch is measured if it has CUDA. Both compute the same numbers, which
-are compared first; then they take turns. A run is the time between two synchronizations of the
-card, arrays are on it before; a cell is the median. The share of bandwidth is that of the bytes
-that a run must move, of the speed of a copy on the card in the same process.
+It needs CuPy and a card; PyTorch and JAX are measured if they have CUDA. Results are written as
+they come. With --quick or --emulate nothing is written, unless --results and --page say where.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import monotonic
 from typing import Any
 
-from _harness import PAGES, interleave, load, machine, machine_line, save, settle, spread, table
+from _harness import PAGES, RESULTS, machine
 
-PAGE = "benchmarks-cuda.md"
-PACKAGES = ("wengert", "numpy", "cupy-cuda12x", "cupy-cuda13x", "llvmlite", "torch")
-SOME = ("exp", "sum", "matmul", "getitem", "scatter", "solve_triangular", "random_uniform")
-REPETITIONS, REPETITIONS_QUICK = 20, 3
-QUICK = 1e-4  # of the sizes
+PACKAGES = (
+    "wengert", "numpy", "cupy-cuda12x", "cupy-cuda13x", "llvmlite", "torch", "jax",
+)  # fmt: skip
+PARTS = ("checks", "speed")
+JOBS = 8  # processes that check; more do not fit beside each other on a card
+SHARE = 0.45  # of the minutes for the checks, if both parts run
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status: 0 if nothing differs."""
-    parser = argparse.ArgumentParser(description="Graphics cards.")
-    for flag in ("--quick", "--emulated", "--render"):
-        parser.add_argument(flag, action="store_true")
-    options = parser.parse_args(arguments)
-    if options.render:
-        (PAGES / PAGE).write_text(render(load("cuda")), encoding="utf-8")
+    options = parsed(arguments)
+    if options.worker:
+        work(options)
         return 0
-    results = measured(options.quick or options.emulated, options.emulated)
-    print(render(results))
-    if not (options.quick or options.emulated):
-        save("cuda", results)
-        (PAGES / PAGE).write_text(render(results), encoding="utf-8")
-    return int(bool(results["checks"]["differing"]))
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # JAX leaves memory to the others
+    results = started(options)
+    if options.part != "page":
+        deadlines = {"checks": 60 * options.minutes, "speed": 60 * options.minutes}
+        if options.part == "all":
+            deadlines["checks"] *= SHARE
+        start = monotonic()
+        for part in PARTS:
+            if options.part in (part, "all"):
+                fill(results, part, options, start + deadlines[part])
+    from cuda_cases.page import render
+
+    page = render(results)
+    print(page)
+    if options.page is not None:
+        options.page.write_text(page, encoding="utf-8")
+    return int(differs(results))
 
 
-def measured(quick: bool, emulated: bool) -> dict[str, Any]:
-    """The checks, and the times of all workloads."""
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(description="Graphics cards.")
+    parser.add_argument("--part", choices=(*PARTS, "page", "all"), default="all")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--jobs", type=int, default=min(JOBS, os.cpu_count() or 1))
+    parser.add_argument("--only", nargs="*", help="names of workloads and operations")
+    for flag in ("--quick", "--emulate", "--resume"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--worker", choices=PARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if not (options.quick or options.emulate):
+        options.results = options.results or RESULTS / "cuda.json"
+        options.page = options.page or PAGES / "benchmarks-cuda.md"
+    return options
+
+
+def started(options: argparse.Namespace) -> dict[str, Any]:
+    """Results of an earlier run that is resumed, or empty ones."""
+    keeps = options.resume or options.part != "all"
+    if keeps and options.results is not None and options.results.exists():
+        found: dict[str, Any] = json.loads(options.results.read_text())
+        return found
+    card = "emulated by the processor"
+    if not options.emulate:
+        from cuda_cases.measure import card_name
+
+        card = card_name()
+    empty = {"copy": None, "checks": {}, "speed": {}, "pending": []}
+    return {"machine": machine(PACKAGES), "card": card, **empty}
+
+
+def fill(results: dict[str, Any], part: str, options: argparse.Namespace, deadline: float) -> None:
+    """Run a part, as far as there is time; a part that is not resumed begins anew."""
+    from cuda_cases import correctness, workers, workloads
+
+    names = correctness.names(options.quick) if part == "checks" else list(workloads.WORKLOADS)
+    if options.only:
+        names = [name for name in names if name in options.only]
+    if not options.resume:
+        results[part] = {}
+    found = results[part]
+    left = [name for name in names if name not in found]
+
+    def report(name: str, result: Any) -> None:
+        found[name] = result
+        if part == "speed":
+            results["copy"] = result.get("copy", results["copy"])
+        print(f"{name}: {result}", file=sys.stderr)
+        results["pending"] = [n for n in results["pending"] if n not in found]
+        write(results, options.results)
+
+    results["pending"] = [n for n in results["pending"] if n not in names] + left
+    if options.jobs:
+        flags = [f"--{name}" for name in ("quick", "emulate") if vars(options)[name]]
+        command = [sys.executable, str(Path(__file__).resolve()), "--worker", part, *flags]
+        jobs = options.jobs if part == "checks" else 1
+        workers.run(command, left, jobs, deadline, report)
+    else:
+        with device(options):
+            for name in left:
+                report(name, worker(part, options)(name))
+    write(results, options.results)
+
+
+def write(results: dict[str, Any], path: Path | None) -> None:
+    """Write the results, all or nothing."""
+    if path is not None:
+        path.parent.mkdir(exist_ok=True)
+        beside = path.with_suffix(".part")
+        beside.write_text(json.dumps(results, indent=1) + "\n")
+        beside.replace(path)
+
+
+def device(options: argparse.Namespace) -> Any:
+    """The block in which the emulated device is used."""
     from wengert.backends import emulated_device
 
-    from cuda_cases.correctness import check
-    from cuda_cases.workloads import WORKLOADS
-
-    block: Any = emulated_device(threads=64) if emulated else contextlib.nullcontext()
-    with block:
-        torch = None if emulated else torch_with_cuda()
-        checks = check(SOME if quick else ())
-        scale = QUICK if quick else 1.0
-        copied = None if emulated else copy_speed(scale)
-        settle()
-        rows = [one(w, scale, torch, copied, emulated, quick) for w in WORKLOADS]
-    card = "emulated by the processor" if emulated else card_name()
-    return {"machine": machine(PACKAGES), "card": card, "checks": checks, "rows": rows}
+    return emulated_device(threads=64) if options.emulate else contextlib.nullcontext()
 
 
-def one(w: Any, scale: float, torch: Any, copied: Any, emulated: bool, quick: bool) -> Any:
-    """The times of one workload in milliseconds; None for what was not measured."""
-    import numpy as np
+def worker(part: str, options: argparse.Namespace) -> Callable[[str], Any]:
+    """The work on one name."""
+    from cuda_cases import correctness, measure, workloads
 
-    import wengert as wg
+    if part == "checks":
+        return correctness.checked
+    speeds: list[float | None] = [] if not options.emulate else [None]
 
-    host = w.arguments(scale)
-    given = [wg.device_put(x) for x in host]
-    ours = wg.jit(w.ours, backend="cuda")
-    start = perf_counter()
-    found = flat(wg.device_get(ours(*given)))
-    first = perf_counter() - start
-    wanted = flat(wg.jit(w.ours)(*host))
-    for a, b in zip(found, wanted, strict=True):
-        assert np.allclose(a, b, rtol=1e-4 if a.dtype == np.float32 else 1e-9), w.name
-    row = {"name": w.name, "first": 1e3 * first, "ours": None, "torch": None, "share": None}
-    if emulated:
-        return row
-    contestants = {"ours": timed(ours, given)}
-    if torch is not None:
-        tensors = [torch.from_numpy(x).cuda() for x in host]
-        theirs = w.theirs(torch)
-        for a, b in zip(flat(theirs(*tensors)), found, strict=True):
-            assert np.allclose(a.cpu().numpy(), b, rtol=1e-3), w.name
-        contestants["torch"] = timed(theirs, tensors)
-    samples = interleave(contestants, REPETITIONS_QUICK if quick else REPETITIONS)
-    for name, times in samples.items():
-        row[name] = spread(times, 1e3)["median"]
-    if w.bytes is not None:
-        row["share"] = w.bytes(*host) / (row["ours"] * 1e-3) / copied
+    def row(name: str) -> Any:
+        if not speeds:
+            speeds.append(measure.copy_speed(1e6 if options.quick else 1e8))
+        workload = workloads.WORKLOADS[name]
+        found = measure.measured(workload, options.quick, options.emulate, speeds[0])
+        return {**found, "copy": speeds[0]}
+
     return row
 
 
-def flat(x: Any) -> list[Any]:
-    """The arrays of nested tuples."""
-    return [z for y in x for z in flat(y)] if isinstance(x, tuple | list) else [x]
+def work(options: argparse.Namespace) -> None:
+    """Be a worker."""
+    from cuda_cases import workers
+
+    with device(options):
+        workers.serve(worker(options.worker, options))
 
 
-def timed(function: Callable[..., Any], given: Sequence[Any]) -> Callable[[], float]:
-    """A function that returns the seconds of one run."""
-    import cupy
+def differs(results: dict[str, Any]) -> bool:
+    """Whether a check failed, signs of vectors apart, or a workload had other results."""
+    from cuda_cases.correctness import SIGNS
 
-    def run() -> float:
-        cupy.cuda.runtime.deviceSynchronize()
-        start = perf_counter()
-        function(*given)
-        cupy.cuda.runtime.deviceSynchronize()
-        return perf_counter() - start
-
-    return run
-
-
-def copy_speed(scale: float) -> float:
-    """Bytes that a copy on the card reads and writes in a second."""
-    import cupy
-
-    x = cupy.zeros(max(int(5e7 * scale), 1000))
-    y = cupy.empty_like(x)
-    run = timed(lambda: cupy.copyto(y, x), ())
-    return float(2 * x.nbytes / min(run() for _ in range(10)))
-
-
-def torch_with_cuda() -> Any:
-    """PyTorch, if it is installed and has CUDA."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch if torch.cuda.is_available() else None
-
-
-def card_name() -> str:
-    """The name of the card."""
-    import cupy
-
-    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
-    return str(properties["name"].decode())
-
-
-def render(results: dict[str, Any]) -> str:
-    """The page of the results."""
-    checks = results["checks"]
-    rows = [
-        [
-            row["name"],
-            cell(row["ours"]),
-            cell(row["torch"]),
-            ratio(row["torch"], row["ours"]),
-            "-" if row["share"] is None else f"{100 * row['share']:.0f} %",
-            cell(row["first"]),
-        ]
-        for row in results["rows"]
-    ]
-    head = ["workload", "wengert, ms", "PyTorch, ms", "PyTorch / wengert", "bandwidth", "first, ms"]
-    differing = [f"* {name}: {text}" for name, text in checks["differing"].items()]
-    parts = [
-        "# Benchmarks: graphics cards",
-        "Written by `python benchmarks/cuda.py`. A ratio above one: wengert is faster.",
-        f"Card: {results['card']}. {machine_line(results['machine'])}",
-        f"{checks['operations']} operations were compared with eager execution in all dtypes, "
-        f"shapes and layouts; {len(differing)} differ.",
-        *differing,
-        table(head, rows),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def cell(value: float | None) -> str:
-    """Milliseconds with three digits."""
-    return "-" if value is None else f"{value:.3g}"
-
-
-def ratio(a: float | None, b: float | None) -> str:
-    """A ratio with three digits."""
-    return "-" if a is None or b is None else f"{a / b:.2f}"
+    checks = [name for name, x in results["checks"].items() if x and name not in SIGNS]
+    return bool(checks) or any("crash" in row for row in results["speed"].values())
 
 
 if __name__ == "__main__":
