@@ -5,9 +5,10 @@ import pytest
 from wengert.backends import emulated_device
 
 import wengert as wg
-from wengert._engine.backends.cuda import EmulatedDevice
+from wengert._engine.backends.cuda import EmulatedDevice, library_calls
 from wengert._engine.backends.cuda.emulated_device import DeviceArray
 from wengert._engine.backends.cuda.memory import is_apart
+from wengert._engine.backends.cuda.program import _Run
 
 
 def erf(x):
@@ -98,3 +99,68 @@ def test_which_arrays_share_memory():
     assert not is_apart(parts["first"], [parts["last"], parts["backwards"]])
     assert is_apart(parts["backwards"], [parts["last"], parts["none"]])
     assert not is_apart(x, [x[1:2, ::-1]])
+
+
+def test_arrays_with_other_axes_are_not_copied(allocated):
+    a, b = np.eye(3) * np.arange(1.0, 5.0)[:, None, None], np.ones((4, 3))
+    f = wg.jit(lambda a, b: np.linalg.solve(a, b[..., None])[..., 0], backend="cuda")
+    stages = f.lower(a, b).loops.splitlines()
+    assert stages[0] == "1 kernel"
+    assert stages[2].startswith("no copy")
+    with emulated_device():
+        assert np.array_equal(wg.device_get(f(a, b)), np.linalg.solve(a, b[..., None])[..., 0])
+    assert allocated == [(4, 3, 1)]
+    others = {
+        "transposed": lambda a, b: np.linalg.inv(a).mT,
+        "part": lambda a, b: np.linalg.inv(a)[1:],
+        "backwards": lambda a, b: np.linalg.inv(a)[::-1],
+        "needed": lambda a, b: (np.linalg.inv(a).reshape(4, 9), np.linalg.inv(a).reshape(12, 3)),
+        "repeated": lambda a, b: np.broadcast_to(np.linalg.inv(a[:1]), (4, 3, 3)),
+    }
+    for name, g in others.items():
+        with emulated_device():
+            got = wg.device_get(wg.jit(g, backend="cuda")(a, b))
+        wanted = g(a, b)
+        pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
+        assert all(np.allclose(x, y, rtol=1e-14) for x, y in pairs), name
+
+
+def products():
+    """Gradients that contain products with strong zeros; of a matrix that is finite, and not."""
+    rng = np.random.default_rng(3)
+    x, w = rng.normal(size=(20, 30)), rng.normal(size=(30, 40))
+    infinite = w.copy()
+    infinite[4, 5] = np.inf
+    infinite[6, 7] = np.nan
+
+    def f(x, w):
+        y = x @ w
+        return np.sum(np.where(np.isfinite(y), y, 0.0) ** 2)
+
+    return wg.grad(f), x, w, infinite
+
+
+def test_strong_zeros(monkeypatch):
+    slope, x, w, infinite = products()
+    runs = []
+    results = _Run.results
+    monkeypatch.setattr(
+        _Run, "results", lambda self, values: (runs.append(1), results(self, values))[1]
+    )
+
+    def refuse(program, node, *rest):
+        raise AssertionError(f"{node.op.name} was computed on the host")
+
+    f = wg.jit(slope, backend="cuda")
+    assert "strong_einsum" in f.lower(x, w).loops
+    with emulated_device():
+        with monkeypatch.context() as patch:
+            patch.setattr(library_calls, "_on_host", refuse)
+            assert np.allclose(wg.device_get(f(x, w)), slope(x, w), rtol=1e-13)
+        assert len(runs) == 1
+        with np.errstate(invalid="ignore"):
+            wanted = slope(x, infinite)
+            got = wg.device_get(f(x, infinite))
+    assert len(runs) == 3  # by the library the second time
+    assert np.isfinite(wanted).all()
+    assert np.allclose(got, wanted, rtol=1e-13)

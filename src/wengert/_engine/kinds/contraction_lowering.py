@@ -41,7 +41,7 @@ def contract(*operands: Any, subscripts: Subscripts) -> Any:
     ValueError
         The lengths of a subscript differ.
     """
-    arrays = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in operands]
+    arrays = [_array(x) for x in operands]
     out = planned(subscripts, tuple([a.shape for a in arrays]))(*arrays)
     return out if out.ndim else out[()]
 
@@ -122,12 +122,17 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
     return run
 
 
+def _array(x: Any) -> Any:
+    """An array: NumPy's, or one of a device; a number becomes one."""
+    return x if hasattr(x, "__array_function__") else np.asarray(x)
+
+
 def _dropping(word: str, dropped: set[str]) -> Run | None:
     """A function that sums over subscripts (and removes axes of length one), or None."""
     axes = tuple(i for i, c in enumerate(word) if c in dropped)
     if not axes:
         return None
-    return lambda x: np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
+    return lambda x: _array(np.add.reduce(x, axis=axes, dtype=x.dtype))
 
 
 def _product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
@@ -224,7 +229,7 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
         for chosen, subscripts in steps:
             operands = [stack.pop(i) for i in chosen]
             stack.append(contract(*operands, subscripts=subscripts))
-        return np.asarray(stack[0])
+        return _array(stack[0])
 
     return run
 

@@ -10,6 +10,7 @@ row_stages       what a thread does for one row of a loop; row_analysis finds wh
 matrix_kernels   small matrices: a thread computes each
 memory           which arrays share memory; results written over others
 random_kernels   random bits; scatter_kernels writes to computed positions
+strong_products  products in which zero times infinity is zero
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host
 device           what a program needs of a device

@@ -33,7 +33,7 @@ class Listing:
 
     def loops(self) -> str:
         """The stages in order: kernels with their operations, calls and loops."""
-        kernels = len(self._program.kernels)
+        kernels = len(self._program.kernels) - len(self._program.unchanged)
         lines = [self._line(stage, number) for stage, number in self._program.stages]
         return "\n".join([f"{kernels} kernel{'s' * (kernels != 1)}", *lines])
 
@@ -44,6 +44,8 @@ class Listing:
             over = spelled(group.space)
             reduced = f", reduced along {group.reduced}" if group.reduced else ""
             names = ", ".join(sorted(operations_of(stage)))
+            if number in self._program.unchanged:
+                return f"no copy: {names}"
             return f"{kernel.name} over {over}{reduced}: {names}"
         assert isinstance(stage, Expr)
         own = self._program.kernel_of_matrices(stage)

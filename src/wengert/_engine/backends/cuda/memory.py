@@ -5,6 +5,7 @@ product: CuPy has no products of cuBLASLt, which would compute them in the produ
 
     is_apart     whether an array shares no memory with others
     reusable     the array over which the kernel of a loop group may be written
+    renamed      the array whose elements are all that a loop group has, in its order
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from ..llvm.ir.affine import counters
-from ..llvm.lowering.loop_ir import Expr, Reduce, Stored
+from wengert._engine.core.symbolic.dim import Length
+
+from ..llvm.ir.affine import counters, is_one, offset_of, size_of
+from ..llvm.lowering.loop_ir import Expr, Reduce, Stored, View, memory_strides
 from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from ..llvm.schedule.scheduling import Schedule
@@ -35,6 +38,35 @@ def _extent(x: Any) -> tuple[int, int]:
         low += min((n - 1) * stride, 0)
         high += max((n - 1) * stride, 0)
     return low, high + x.dtype.itemsize
+
+
+def renamed(fused: FusedLoops, stored: Container[Expr], gone: Sequence[Expr]) -> Expr | None:
+    """The array that a loop group would copy as it is, for example `x[..., 0]`, or None.
+
+    Parameters
+    ----------
+    gone : sequence of Expr
+        Arrays that no later kernel reads.
+    """
+    roots = roots_of(fused)
+    if len(roots) != 1 or roots[0] not in stored:
+        return None
+    (root,) = roots
+    x, index = root, counters(root.shape)
+    while isinstance(x.rule, View) and (x is root or not x.is_root):
+        index = x.rule.placed(x, index)
+        (x,) = x.operands
+    if x is root or x not in gone or isinstance(x.rule, Stored) or x.dtype != root.dtype:
+        return None
+    if size_of(x.shape) != size_of(root.shape):
+        return None
+    place = offset_of(index, memory_strides(x))
+    step: Length = 1
+    for k in range(len(root.shape) - 1, -1, -1):
+        if not is_one(root.shape[k]) and place.factor(k) != step:
+            return None
+        step = step * root.shape[k]
+    return x if place.offset == 0 else None
 
 
 def reusable(

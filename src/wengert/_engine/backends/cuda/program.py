@@ -34,9 +34,10 @@ from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
 from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
-from .memory import is_apart, reusable
+from .memory import is_apart, renamed, reusable
 from .ptx import NVPTX
 from .scatter_kernels import OutOfRange
+from .strong_products import is_strong, product
 
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _POSITIONS = ("argmax", "argmin")  # of libraries, which divide them into parts
@@ -77,8 +78,10 @@ class DeviceProgram:
             if isinstance(x.rule, CallResult):
                 self.parts.setdefault(x.operands[0], []).append(x)
         self._last_uses = self._found_last_uses()
+        self.unchanged: set[int] = set()  # numbers of kernels that would copy an array as it is
         self.reused = self._found_reused()
-        self.may_fail = any(k.may_fail for k in self.kernels)
+        is_scanned = any(n < 0 and is_strong(stage.node) for stage, n in self.stages)
+        self.may_fail = is_scanned or any(k.may_fail for k in self.kernels)
 
     def _plan(self, graph: BaseGraph) -> None:
         """Schedule the graph, with what cannot be in a kernel as calls."""
@@ -165,11 +168,15 @@ class DeviceProgram:
         return found
 
     def _found_reused(self) -> dict[Expr, Expr]:
-        """Results of kernels, and the arrays over which they are written."""
+        """Results of kernels, and the arrays over which they are written, if at all."""
         found: dict[Expr, Expr] = {}
         for (stage, number), gone in zip(self.stages, self._last_uses, strict=True):
             if number >= 0:
-                x = reusable(self.plan, stage, self.stored, gone)
+                x = renamed(stage, self.stored, gone)
+                if x is not None:
+                    self.unchanged.add(number)
+                else:
+                    x = reusable(self.plan, stage, self.stored, gone)
                 if x is not None:
                     found[roots_of(stage)[0]] = x
         return found
@@ -233,7 +240,12 @@ class _Run:
         program = self.program
         self.arrays.update(zip(program.plan.inputs, values, strict=True))
         for (stage, number), gone in zip(program.stages, program._last_uses, strict=True):
-            if number >= 0:
+            if number in program.unchanged:
+                (root,) = roots_of(stage)
+                self.arrays[root] = self.arrays[program.reused[root]].reshape(
+                    self.shape(root.shape)
+                )
+            elif number >= 0:
                 self._launch(stage, program.kernels[number], program.launches[number])
             else:
                 self._call(stage)
@@ -320,6 +332,8 @@ class _Run:
         if matrices is not None and not self._by_library:
             found = run_matrices(self, *matrices, operands)
             made = found if isinstance(node.spec, tuple) else found[0]
+        elif is_strong(node) and not self._by_library:
+            made = product(self.device, operands, node.params["subscripts"], self.status)
         elif made is None:
             try:
                 made = called(self.program, node, operands, self.sizes)

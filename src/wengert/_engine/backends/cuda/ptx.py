@@ -26,7 +26,7 @@ from .kernel_codegen import DeviceKernel
 NVPTX = Processor(
     *("nvptx64", "nvptx64-nvidia-cuda", "sm_70", "+ptx64", 16, 0),
     has_libraries=False,
-    looped_terms=8,
+    is_device=True,
 )
 # Versions of the instruction set, by compute capability; later cards take the code of earlier ones.
 ARCHITECTURES = {70: "+ptx64", 75: "+ptx64", 80: "+ptx70", 90: "+ptx78"}

@@ -3,6 +3,7 @@
     Processor       triple, instructions and vector registers of another processor
     compiling_for   code that is generated inside of this context is for that processor
     foreign         the processor of the innermost context; None for this computer's
+    is_for_device   whether that is a device
 
 Code for another processor is written to files, and never loaded into this process: so external
 functions have no addresses, and loops do not ask Python for interrupts.
@@ -35,8 +36,8 @@ class Processor:
         Whether fused loops with few instructions compute several registers at a time.
     has_libraries : bool
         Whether code for it can call functions of SciPy and other libraries.
-    looped_terms : int
-        Of a device: products that are sums of at most so many terms are fused loops, of any size.
+    is_device : bool
+        Whether each element of a fused loop is computed by a thread of its own.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Processor:
     abi: str = ""
     has_libraries: bool = True
     widens: bool = True
-    looped_terms: int = 0
+    is_device: bool = False
 
     @property
     def key(self) -> str:
@@ -62,6 +63,12 @@ _FOREIGN: ContextVar[Processor | None] = ContextVar("processor", default=None)
 def foreign() -> Processor | None:
     """The processor that code is generated for; None for this computer's, in this process."""
     return _FOREIGN.get()
+
+
+def is_for_device() -> bool:
+    """Whether code is generated for a device, such as a graphics card."""
+    processor = _FOREIGN.get()
+    return processor is not None and processor.is_device
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
+from ..ir.processors import is_for_device
 from ..tuning import thresholds
 from .loop_ir import Expr
 from .registry import opaque_call, set_origin
@@ -34,7 +35,7 @@ def batch_first(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any
     """The result with axes in its own order; NotImplemented if the product stays as it is."""
     *words, result = node.params["subscripts"]
     letter = _batch(lowering, node, words, result, operands)
-    if not letter:
+    if not letter or is_for_device():  # a device runs all items of a batch at once
         return NotImplemented
     args, exprs = [], []
     for a, x, word in zip(node.inputs, operands, words, strict=True):

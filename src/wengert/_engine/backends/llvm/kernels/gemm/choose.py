@@ -36,7 +36,7 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ...ir import execution_engine
 from ...ir.llvm_types import F32, F64
-from ...ir.processors import foreign
+from ...ir.processors import is_for_device
 from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading
@@ -49,6 +49,7 @@ Routine = Literal[
 
 _LONG_ROW = 1024  # bytes, at least, of rows that are summed along
 _MOST_BLOCKS = 32  # of an uncached result, which are divided among threads
+_THREAD_TERMS = 8  # of a product that a thread of a device adds
 _UNCACHED = 8  # times `streamed_bytes` is larger than a third-level cache
 
 
@@ -82,10 +83,7 @@ def is_short_sum(lengths: Mapping[str, Length], summed: Sequence[str]) -> bool:
     summed : sequence of str
         The subscripts that are summed over.
     """
-    processor = foreign()
-    if processor is None or not processor.looped_terms:
-        return False
-    return 1 <= _known([lengths[c] for c in summed]) <= processor.looped_terms
+    return is_for_device() and 1 <= _known([lengths[c] for c in summed]) <= _THREAD_TERMS
 
 
 def is_small_batch(
