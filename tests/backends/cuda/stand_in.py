@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from wengert._engine.backends.cuda.emulated_device import DeviceArray
 
 LAUNCHES = []
+SHARED = []  # the shared memory of launches, in bytes
 _BYTES = {"b8": 1, "u8": 1, "b16": 2, "b32": 4, "f32": 4, "b64": 8, "f64": 8, "u64": 8, "u32": 4}
 _ENTRY = re.compile(r"\.entry (\w+)\((.*?)\)", re.DOTALL)
 _PARAMETER = re.compile(
@@ -38,11 +39,13 @@ class RawModule:
     def get_function(self, name):
         expected = self.parameters[name]
 
-        def launch(grid, block, args):
+        def launch(grid, block, args, shared_mem=0):
             given = [8 if isinstance(x, DeviceArray) else x.dtype.itemsize for x in args]
             assert given == expected, (name, given, expected)
             assert all(0 < n < 2**31 for n in grid)
+            assert 0 <= shared_mem <= 48 << 10
             LAUNCHES.append((name, grid, block))
+            SHARED.append(shared_mem)
 
         return launch
 

@@ -42,6 +42,23 @@ def test_kernels_are_launched_with_the_parameters_of_their_ptx(install):
     assert set(blocks) == {(256,)}
 
 
+def test_rows_have_shared_memory(install):
+    install()
+    f = wg.jit(lambda x: wg.scipy.special.softmax(x, axis=1), backend="cuda")
+    # A thread for each row, a warp, and a block whose rows do not fit.
+    for shape, grid, shared in (
+        ((5000, 4), 16, 256 * 32),
+        ((40, 300), 5, 8 * 2400),
+        ((9, 100000), 9, 1024),
+    ):
+        f(np.ones(shape))
+        assert stand_in.LAUNCHES[-1][1] == (grid,)
+        assert stand_in.SHARED[-1] == shared
+    wg.jit(lambda x: np.sum(x), backend="cuda")(np.ones(1 << 20))
+    assert stand_in.LAUNCHES[-2][1][0] == 16  # as many parts as blocks
+    assert stand_in.LAUNCHES[-1][0].startswith("finish_sum")
+
+
 def test_no_card(install):
     install(cards=0)
     with pytest.raises(BackendError, match=r"no graphics card.*nvidia-smi.*backend='llvm'"):

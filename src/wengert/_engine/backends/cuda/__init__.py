@@ -3,6 +3,8 @@
 backend          "cuda"
 program          the stages of a graph: kernels, calls, loops
 kernel_codegen   a loop group as a function that many threads run
+block_threads    threads of a block that work together: barriers, shuffles, sums of all lanes
+block_codegen    rows of loop groups, computed by such threads; block_kernels launches them
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
 row_stages       what a thread does for one row of a loop; row_analysis finds whether rows are
                  independent: row_linearity sums over rows, row_conditions where rows end,
@@ -22,6 +24,7 @@ listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
 emulated_device  a device that the processor emulates, for tests
+emulated_blocks  its blocks of threads, which wait for each other
 """
 
 from .emulated_device import EmulatedDevice, emulated_device

@@ -46,13 +46,15 @@ class CupyDevice:
     """
 
     name = "cuda"
+    block = _BLOCK
+    shared_bytes = 48 << 10  # what a block has unasked
 
     def __init__(self, cupy: Any, number: int) -> None:
         self._cupy, self.number = cupy, number
         facts = cupy.cuda.runtime.getDeviceProperties(number)
         self.capability = 10 * int(facts["major"]) + int(facts["minor"])
-        self._blocks = _BLOCKS * int(facts["multiProcessorCount"])
-        self.threads = _BLOCK * self._blocks
+        self.blocks = _BLOCKS * int(facts["multiProcessorCount"])
+        self.threads = _BLOCK * self.blocks
 
     def owns(self, x: Any) -> bool:
         """Whether an object is an array of CuPy."""
@@ -111,10 +113,12 @@ class CupyDevice:
             functions = [module.get_function(kernel.name) for kernel in kernels]
         return [functools.partial(self._launch, f) for f in functions]
 
-    def _launch(self, function: Any, arguments: Sequence[Any], elements: int) -> None:
-        blocks = min(-(-elements // _BLOCK), self._blocks)
+    def _launch(
+        self, function: Any, arguments: Sequence[Any], threads: int, shared_bytes: int = 0
+    ) -> None:
+        blocks = min(-(-threads // _BLOCK), self.blocks)
         given = [x for a in arguments for x in _arguments(a)]
-        function((blocks,), (_BLOCK,), tuple(given))
+        function((blocks,), (_BLOCK,), tuple(given), shared_mem=shared_bytes)
 
 
 def _arguments(x: Any) -> list[Any]:

@@ -18,7 +18,8 @@ import numpy as np
 
 from .kernel_codegen import DeviceKernel
 
-Launch = Callable[[Sequence[Any], int], None]  # arguments, and the number of threads
+# Arguments, the number of threads, and (of threads that work together) the bytes of shared memory.
+Launch = Callable[..., None]
 
 
 class Device(Protocol):
@@ -28,11 +29,20 @@ class Device(Protocol):
     ----------
     name : str
     threads : int
-        The number of threads that keep it busy: reductions are divided into so many parts.
+        The number of threads that keep it busy.
+    block : int
+        The number of threads of a block, a multiple of 32.
+    blocks : int
+        The most blocks of a launch, which keep it busy.
+    shared_bytes : int
+        The shared memory that a block may have.
     """
 
     name: str
     threads: int
+    block: int
+    blocks: int
+    shared_bytes: int
 
     def owns(self, x: Any) -> bool:
         """Whether an object is an array of this device, or can be one without a copy."""

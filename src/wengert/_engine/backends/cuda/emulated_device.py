@@ -27,6 +27,7 @@ from ..llvm.ir.execution_engine import Code, heading, object_of
 from ..llvm.ir.ir_builder import ModuleBuilder
 from .current_device import using
 from .device import Launch
+from .emulated_blocks import block_object, run_blocks
 from .kernel_codegen import DeviceKernel
 
 _NUMBERS = {
@@ -167,9 +168,17 @@ class EmulatedDevice:
         The number of threads of a kernel, which run one after the other.
     seed : int
         Of the order in which they run.
+
+    Attributes
+    ----------
+    block, blocks : int
+        Of kernels whose threads work together.
+    shared_bytes : int
+        So few that rows of some hundred elements do not fit.
     """
 
     name = "emulated"
+    block, blocks, shared_bytes = 64, 3, 8192
 
     def __init__(self, threads: int = 7, seed: int = 0) -> None:
         self.threads = threads
@@ -223,25 +232,41 @@ class EmulatedDevice:
 
     def load(self, kernels: Sequence[DeviceKernel]) -> list[Launch]:
         """Kernels, compiled for the processor."""
-        if not kernels:
-            return []
         module = ModuleBuilder()
-        for kernel in kernels:
+        alone = [kernel for kernel in kernels if not kernel.is_by_blocks]
+        for kernel in alone:
             module.include(kernel.text)
-        code = Code(object_of(module.text(heading())), {})
-        return [self._launch(code, kernel) for kernel in kernels]
+        code = Code(object_of(module.text(heading())), {}) if alone else None
+        whole = [(kernel.name, kernel.text) for kernel in kernels if kernel.is_by_blocks]
+        blocks = Code(block_object(whole), {}) if whole else None
+        return [
+            self._launch_blocks(blocks, kernel)
+            if kernel.is_by_blocks
+            else self._launch(code, kernel)
+            for kernel in kernels
+        ]
 
-    def _launch(self, code: Code, kernel: DeviceKernel) -> Launch:
+    def _launch(self, code: Any, kernel: DeviceKernel) -> Launch:
         address = code.address(kernel.name)
 
-        def launch(arguments: Sequence[Any], elements: int) -> None:
+        def launch(arguments: Sequence[Any], threads: int, shared_bytes: int = 0) -> None:
             assert code is not None  # keeps it in memory
             given = [x for a in arguments for x in _arguments(a)]
             kinds = [type(x) for x in given]
             function = ctypes.CFUNCTYPE(None, *kinds, ctypes.c_int64, ctypes.c_int64)(address)
-            count = max(min(self.threads, elements), 1)
+            count = max(min(self.threads, threads), 1)
             for first in self._order.permutation(count):
                 function(*given, int(first), count)
+
+        return launch
+
+    def _launch_blocks(self, code: Any, kernel: DeviceKernel) -> Launch:
+        def launch(arguments: Sequence[Any], threads: int, shared_bytes: int = 0) -> None:
+            given = [x for a in arguments for x in _arguments(a)]
+            blocks = min(-(-threads // self.block), self.blocks)
+            lanes = int(arguments[-3])  # of the numbers of a BlockLaunch
+            shape = blocks, self.block, shared_bytes
+            run_blocks(code, kernel.name, given, shape, lanes, self._order)
 
         return launch
 

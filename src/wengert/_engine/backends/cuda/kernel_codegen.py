@@ -2,13 +2,7 @@
 
 The loops are those of native code (backends/llvm/codegen), with one element at a time. A thread
 starts at an element of its own and goes on in steps of the number of threads, so that neighboring
-threads read neighboring elements:
-
-    for (t = first; t < elements * parts; t += stride)   element t % elements, part t / elements
-
-A reduction is divided into parts, each over a range of the reduced axis; their results are stored
-one behind the other, and combined by another kernel or a library (program.py). So the order of
-additions does not depend on when threads run: same input, same bits.
+threads read neighboring elements. Loop groups that reduce are in block_codegen.py.
 
     DeviceNest    a loop group as such a function
     DeviceKernel        its text, and what its caller passes
@@ -22,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..llvm.codegen.loop_nests import LoopNest
-from ..llvm.ir.affine import Index, Length, offset_of, size_of
+from ..llvm.ir.affine import Length, size_of
 from ..llvm.ir.ir_builder import ModuleBuilder, Section
-from ..llvm.ir.llvm_types import I64, in_memory, part_of
-from ..llvm.ir.memory_access import store
+from ..llvm.ir.llvm_types import in_memory, part_of
 from ..llvm.ir.scalar_language import Language
-from ..llvm.ir.simd_value import Lane
-from ..llvm.lowering.loop_ir import Expr, Reduce, Stored
+from ..llvm.lowering.loop_ir import Expr, Stored
 from ..llvm.schedule.fusion import FusedLoops
 from ..llvm.schedule.iteration_space import Axis
 
@@ -40,64 +32,28 @@ class UnsupportedKernel(Exception):
 class DeviceNest(LoopNest):
     """One loop group as a function of the first element of a thread and the number of threads."""
 
-    signature = (("ptr", "table"), ("i64", "first"), ("i64", "stride"), ("i64", "parts"))
-    _part: Lane | None = None
-    _ends: tuple[str, str] | None = None  # of the outermost reduced axis, in this part
+    signature = (("ptr", "table"), ("i64", "first"), ("i64", "stride"))
 
     def _found_partial(self) -> set[Expr]:
-        """No reductions whose parts are passed by the caller: `_put` computes their places."""
         return set()
 
     def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
-        """Emit the loop of a thread over elements and parts."""
-        assert outermost, "loop groups are not fused"
-        lengths = [self._name(self._number(axis.length)) for axis in axes[:kept]]
+        """Emit the loop of a thread over elements."""
+        assert outermost and kept == len(axes), "rows are computed by blocks"
+        lengths = [self._name(self._number(axis.length)) for axis in axes]
         elements = "1"
         for length in lengths:
             elements = self._head.times(elements, length)
-        reduced = axes[kept:]
-        total = self._head.times(elements, "%parts") if reduced else elements
-        with section.loop("%first", total, "%stride") as (inner, t):
+        with section.loop("%first", elements, "%stride") as (inner, place):
             start = inner.inside()
-            place = t
-            if reduced:
-                place = start.value(f"urem i64 {t}, {elements}") if lengths else "0"
-                part = start.value(f"udiv i64 {t}, {elements}") if lengths else t
-                self._part = Lane(self.language, start, part, I64, 1)
-                self._ends = self._range_of_part(start, reduced[0], part)
             for k in range(kept - 1, -1, -1):
                 i = place
                 if k:
                     i = start.value(f"urem i64 {place}, {lengths[k]}")
                     place = start.value(f"udiv i64 {place}, {lengths[k]}")
                 self._count(axes[k], inner, i)
-            self._combine(inner.inside(), reduced, bool(reduced))
+            self._combine(inner.inside(), [], False)
         self._leave(inner)
-
-    def _range_of_part(self, section: Section, axis: Axis, part: str) -> tuple[str, str]:
-        """The range of an axis that a part reduces."""
-        length = self._name(self._number(axis.length))
-        above = section.minus(section.plus(length, "%parts"), "1")
-        size = section.value(f"udiv i64 {above}, %parts")
-        start = section.value(f"mul i64 {part}, {size}")
-        return start, section.smaller(section.value(f"add i64 {start}, {size}"), length)
-
-    def _range(self, axis: Axis, section: Section, outermost: bool) -> tuple[str, str]:
-        if outermost:
-            assert self._ends is not None
-            return self._ends
-        return super()._range(axis, section, False)
-
-    def _put(self, section: Section, root: Expr, value: Any, index: Index) -> None:
-        if self._part is None or not isinstance(root.rule, Reduce):
-            super()._put(section, root, value, index)
-            return
-        if any(type(n) is int and n == 0 for n in root.shape):
-            return
-        offset, _ = self._split(offset_of(index, self._strides(root)))
-        offset = self._part * self._number(size_of(root.shape)) + offset
-        address = self._address(section, self._entry(root), offset, root.dtype)
-        store(self.language, section, address, value, 1, None)
 
 
 @dataclass(frozen=True)
@@ -108,26 +64,26 @@ class DeviceKernel:
     ----------
     name : str
         The name of the function. Its arguments are those of `entries`, the address of the status
-        if it may fail, the number of parts, and (where a device does not have them) the first
-        element and the number of threads.
+        if it may fail, and (where a device does not have them) the first element and the number of
+        threads.
     text : dict of str to str
         Its definitions, in LLVM IR.
     entries : tuple
         Expressions, whose addresses (or, of numbers, values) it takes, and names of sizes.
     elements : Length
         The number of elements that are computed independently.
-    reduced : Length
-        The length of the outermost reduced axis; 0 if nothing is reduced.
     may_fail : bool
         Whether it sets the status.
+    is_by_blocks : bool
+        Whether threads of a block work together (block_threads.py).
     """
 
     name: str
     text: dict[str, str]
     entries: tuple[Any, ...]
     elements: Length
-    reduced: Length
     may_fail: bool
+    is_by_blocks: bool = False
 
 
 def kernel_of(
@@ -150,14 +106,9 @@ def kernel_of(
         if definition.startswith("declare") and not part.startswith("llvm."):
             raise UnsupportedKernel(part)
     axes = nest.space.axes
-    elements: Length = 1
-    for axis in axes:
-        elements = elements * axis.length if not axis.is_reduced else elements
-    reduced = next((axis.length for axis in axes if axis.is_reduced), 0)
+    elements = size_of([axis.length for axis in axes])
     module.parts[name] = _entry(name, function, nest, addressed)
-    return DeviceKernel(
-        name, dict(module.parts), tuple(nest.table), elements, reduced, nest.may_fail
-    )
+    return DeviceKernel(name, dict(module.parts), tuple(nest.table), elements, nest.may_fail)
 
 
 def is_number(expr: Any, addressed: Collection[Expr]) -> bool:
@@ -169,6 +120,25 @@ def is_number(expr: Any, addressed: Collection[Expr]) -> bool:
 
 def _entry(name: str, function: str, nest: DeviceNest, addressed: Collection[Expr]) -> str:
     """The function that a device starts: it makes the table of its arguments."""
+    arguments, lines = table_of(nest, addressed)
+    arguments += ["i64 %first", "i64 %stride"]
+    lines.append(f"  call void @{function}(ptr %table, i64 %first, i64 %stride)")
+    if nest.may_fail:
+        lines += [
+            "  %now = load i64, ptr %table",
+            "  %failed = icmp ne i64 %now, 0",
+            "  br i1 %failed, label %mark, label %leave",
+            "mark:",
+            "  store i64 %now, ptr %status",
+            "  br label %leave",
+            "leave:",
+        ]
+    opening = f"define void @{name}({', '.join(arguments)}) #1 {{"
+    return "\n".join([opening, "entry:", *lines, "  ret void", "}"])
+
+
+def table_of(nest: LoopNest, addressed: Collection[Expr]) -> tuple[list[str], list[str]]:
+    """The arguments of a kernel, and the code that makes their table."""
     arguments: list[str] = []
     lines = [f"  %table = alloca [{len(nest.table) + 1} x i64]", "  store i64 0, ptr %table"]
     for k, entry in enumerate(nest.table):
@@ -191,17 +161,4 @@ def _entry(name: str, function: str, nest: DeviceNest, addressed: Collection[Exp
             lines.append(f"  store ptr %x{k}, ptr %place{k}")
     if nest.may_fail:
         arguments.append("ptr %status")
-    arguments += ["i64 %parts", "i64 %first", "i64 %stride"]
-    lines.append(f"  call void @{function}(ptr %table, i64 %first, i64 %stride, i64 %parts)")
-    if nest.may_fail:
-        lines += [
-            "  %now = load i64, ptr %table",
-            "  %failed = icmp ne i64 %now, 0",
-            "  br i1 %failed, label %mark, label %leave",
-            "mark:",
-            "  store i64 %now, ptr %status",
-            "  br label %leave",
-            "leave:",
-        ]
-    opening = f"define void @{name}({', '.join(arguments)}) #1 {{"
-    return "\n".join([opening, "entry:", *lines, "  ret void", "}"])
+    return arguments, lines

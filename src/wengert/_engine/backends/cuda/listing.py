@@ -39,10 +39,13 @@ class Listing:
 
     def _line(self, stage: Any, number: int) -> str:
         if isinstance(stage, FusedLoops):
-            (group,) = stage.groups
+            group = max(stage.groups, key=lambda group: len(group.space))
             kernel = self._program.kernels[number]
             over = spelled(group.space)
             reduced = f", reduced along {group.reduced}" if group.reduced else ""
+            if stage.rows:
+                rows = spelled(group.space[: stage.rows])
+                reduced = f", {len(stage.groups)} loops for each of {rows} rows"
             names = ", ".join(sorted(operations_of(stage)))
             if number in self._program.unchanged:
                 return f"no copy: {names}"

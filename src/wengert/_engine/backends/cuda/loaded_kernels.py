@@ -54,4 +54,4 @@ def element_kernel(
         write(module, function, s, element)
     function.body.write("ret void")
     module.add(function)
-    return DeviceKernel(name, dict(module.parts), (), 0, 0, False)
+    return DeviceKernel(name, dict(module.parts), (), 0, False)

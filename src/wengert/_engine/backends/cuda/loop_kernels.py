@@ -112,7 +112,7 @@ def _made(params: Mapping[str, Any], rows: Length, opaque: Container[str], name:
     listed += [f"i64 %{n}" for n in ("rows", "steps", "first", "stride")]
     text = function.text().replace("ptr %arguments", ", ".join(listed), 1)
     parts = {**module.parts, name: text}
-    kernel = DeviceKernel(name, parts, (), rows, 0, code.may_fail)
+    kernel = DeviceKernel(name, parts, (), rows, code.may_fail)
     return LoopKernel(kernel, loop, rows, tuple(code.arguments), tuple(code.sizes))
 
 

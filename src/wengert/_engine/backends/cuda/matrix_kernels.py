@@ -142,7 +142,7 @@ def _written(
     for part, text in module.parts.items():
         if text.startswith("declare") and not part.startswith("llvm."):
             raise UnsupportedKernel(part)
-    return DeviceKernel(name, dict(module.parts), (), call.batches[0], 0, call.fails), sizes
+    return DeviceKernel(name, dict(module.parts), (), call.batches[0], call.fails), sizes
 
 
 # ---- running -------------------------------------------------------------------------------------

@@ -23,14 +23,23 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 
 from ..llvm.ir.processors import compiling_for
-from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored, strided_view
+from ..llvm.lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..llvm.lowering.registry import specs_of
 from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
+from .block_kernels import (
+    BlockKernel,
+    block_kernel_of,
+    block_launch,
+    finish_kernel,
+    is_by_rows,
+    launch_block_kernel,
+)
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
+from .loaded_kernels import launch_of
 from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
 from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
@@ -39,9 +48,6 @@ from .ptx import NVPTX
 from .scatter_kernels import OutOfRange
 from .strong_products import is_strong, product
 
-_COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-_POSITIONS = ("argmax", "argmin")  # of libraries, which divide them into parts
-_LEAST_PART = 64  # elements of a reduced axis for each part
 _MOST_ATTEMPTS = 50
 
 
@@ -85,9 +91,9 @@ class DeviceProgram:
 
     def _plan(self, graph: BaseGraph) -> None:
         """Schedule the graph, with what cannot be in a kernel as calls."""
-        opaque = self._opaque = set(_POSITIONS)
+        opaque = self._opaque = set[str]()
         for _ in range(_MOST_ATTEMPTS):
-            self.plan = Schedule(graph, separate=True, opaque=opaque)
+            self.plan = Schedule(graph, separate=True, opaque=opaque, by_rows=True)
             # Variables, and what loops and branches pass to their bodies, are on the device.
             given = 0 if isinstance(graph, Body) else sum(len(specs_of(n)) for n in graph.inputs)
             self.addressed = frozenset(self.plan.inputs[given:])
@@ -110,7 +116,8 @@ class DeviceProgram:
                 self.stages.append((stage, -1))
                 continue
             try:
-                kernel = kernel_of(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
+                make = block_kernel_of if is_by_rows(stage) else kernel_of
+                kernel = make(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
             except UnsupportedKernel as error:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
             self.stages.append((stage, len(self.kernels)))
@@ -281,43 +288,44 @@ class _Run:
     # ---- kernels -------------------------------------------------------------------------------
 
     def _launch(self, fused: FusedLoops, kernel: DeviceKernel, launch: Launch) -> None:
-        buffers: dict[Expr, Any] = {}
-        elements, reduced = self.length(kernel.elements), self.length(kernel.reduced)
-        parts = 1
-        if reduced:
-            wanted = max(self.device.threads // max(elements, 1), 1)
-            parts = max(min(wanted, reduced // _LEAST_PART), 1)
+        elements = self.length(kernel.elements)
         for root in roots_of(fused):
             if root not in self.program.stored:
                 continue
             shape = self.shape(root.shape)
-            if isinstance(root.rule, SliceUpdate):
-                copy = self.device.empty(shape, root.dtype)
-                copy[...] = self._stored(owner_of(root.operands[1]))
-                self.arrays[root] = copy
-            elif parts > 1 and isinstance(root.rule, Reduce):
-                buffers[root] = self.device.empty((parts, *shape), root.dtype)
-            elif root in self.program.reused:
+            if root in self.program.reused:
                 self.arrays[root] = self.arrays[self.program.reused[root]].reshape(shape)
-            else:
-                self.arrays[root] = self.device.empty(shape, root.dtype)
-        arguments = [self._argument(x, buffers) for x in kernel.entries]
+                continue
+            copy = self.device.empty(shape, root.dtype)
+            if isinstance(root.rule, SliceUpdate):
+                copy[...] = self._stored(owner_of(root.operands[1]))
+            self.arrays[root] = copy
+        arguments = [self._argument(x) for x in kernel.entries]
         if kernel.may_fail:
             arguments.append(self.status)
-        total = elements * parts
-        if total:
-            launch([*arguments, np.int64(parts)], total)
-        for root, buffer in buffers.items():
-            combine = getattr(np, _COMBINE[root.rule.monoid])  # type: ignore[attr-defined]
-            made = combine.reduce(buffer, axis=0)
-            self.arrays[root] = self.device.put(made.astype(root.dtype))
+        if isinstance(kernel, BlockKernel):
+            sizes = [self.length(n) for n in kernel.local_rows]
+            how = block_launch(kernel, elements, self.length(kernel.length), sizes, self.device)
+            if kernel.may_fail and any(getattr(x, "size", 1) == 0 for x in arguments):
+                how = block_launch(kernel, elements, 1, sizes, self.device)
+            launch_block_kernel(
+                *(kernel, launch, arguments, self.arrays, how, elements),
+                *(self.device, self._finishing),
+            )
+        elif elements:
+            launch(arguments, elements)
 
-    def _argument(self, entry: Any, buffers: Mapping[Expr, Any]) -> Any:
+    def _finishing(self, monoid: str, of: np.dtype[Any], result: np.dtype[Any]) -> Launch:
+        """The kernel that merges the parts of a reduction."""
+        name = f"finish {monoid} {of.str} {result.str}"
+        return launch_of(self.device, name, lambda: finish_kernel(monoid, of, result))
+
+    def _argument(self, entry: Any) -> Any:
         if isinstance(entry, str):
             return np.int64(self.sizes[entry])
         if is_number(entry, self.program.addressed):
             return entry.dtype.type(self._number(self._stored(entry)))
-        return buffers[entry] if entry in buffers else self._stored(entry)
+        return self._stored(entry)
 
     def _number(self, x: Any) -> Any:
         return self.device.get(x)[()] if self.device.owns(x) else x

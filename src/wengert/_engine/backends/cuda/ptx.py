@@ -19,6 +19,7 @@ from wengert.errors import BackendError, at, user_line
 from ..llvm.export.object_code import assembly_code
 from ..llvm.ir.ir_builder import ModuleBuilder
 from ..llvm.ir.processors import Processor
+from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP_BARRIER
 from .kernel_codegen import DeviceKernel
 
 # NVIDIA's virtual machine. The width of vectors matters to kernels of native code only: kernels of
@@ -32,6 +33,42 @@ NVPTX = Processor(
 ARCHITECTURES = {70: "+ptx64", 75: "+ptx64", 80: "+ptx70", 90: "+ptx78"}
 _DEFINITION = re.compile(r"define void @([-\w.]+)\((.*)\) #1 \{")
 _INTERNAL = re.compile(r"(define internal void @\S+\(.*\)) nounwind #1 \{")
+# What kernels of threads that work together call; sync is by the mask of a warp's threads.
+_SUPPLIED = {
+    "llvm.nvvm.barrier0": "declare void @llvm.nvvm.barrier0()",
+    "llvm.nvvm.bar.warp.sync": "declare void @llvm.nvvm.bar.warp.sync(i32)",
+    "llvm.nvvm.shfl.sync.idx.i32": "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)",
+    BLOCK_BARRIER: f"""define internal void @{BLOCK_BARRIER}() alwaysinline convergent {{
+  call void @llvm.nvvm.barrier0()
+  ret void
+}}""",
+    WARP_BARRIER: f"""define internal void @{WARP_BARRIER}(i64 %mask) alwaysinline convergent {{
+  %m = trunc i64 %mask to i32
+  call void @llvm.nvvm.bar.warp.sync(i32 %m)
+  ret void
+}}""",
+    f"{SHUFFLE}32": f"""define internal i32 @{SHUFFLE}32(i32 %x, i64 %source, i64 %mask) """
+    """alwaysinline convergent {
+  %m = trunc i64 %mask to i32
+  %k = trunc i64 %source to i32
+  %y = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %m, i32 %x, i32 %k, i32 31)
+  ret i32 %y
+}""",
+    f"{SHUFFLE}64": f"""define internal i64 @{SHUFFLE}64(i64 %x, i64 %source, i64 %mask) """
+    f"""alwaysinline convergent {{
+  %low = trunc i64 %x to i32
+  %above = lshr i64 %x, 32
+  %high = trunc i64 %above to i32
+  %a = call i32 @{SHUFFLE}32(i32 %low, i64 %source, i64 %mask)
+  %b = call i32 @{SHUFFLE}32(i32 %high, i64 %source, i64 %mask)
+  %c = zext i32 %a to i64
+  %d = zext i32 %b to i64
+  %e = shl i64 %d, 32
+  %y = or i64 %c, %e
+  ret i64 %y
+}}""",
+    "shared": "@shared = external addrspace(3) global [0 x i8], align 16",
+}
 _REGISTERS = {"tid": "tid.x", "ntid": "ntid.x", "ctaid": "ctaid.x", "nctaid": "nctaid.x"}
 
 
@@ -57,6 +94,8 @@ def ptx_of(kernels: Sequence[DeviceKernel], capability: int = 70) -> str:
     architecture = max(known)
     module = ModuleBuilder()
     for kernel in kernels:
+        if kernel.is_by_blocks:
+            module.include(_SUPPLIED)
         module.include({k: v for k, v in kernel.text.items() if k != kernel.name})
         for part in kernel.text:
             if part.startswith(f"{kernel.name}_elements"):
@@ -72,16 +111,19 @@ def _internal(kernel: DeviceKernel) -> str:
     text = kernel.text[kernel.name]
     return text.replace(
         f"define void @{kernel.name}(", f"define internal void @{kernel.name}_thread("
-    ).replace(") #1 {", ") alwaysinline {", 1)
+    ).replace(") #1 {", ") alwaysinline convergent {", 1)
 
 
 def _started(module: ModuleBuilder, kernel: DeviceKernel) -> str:
     """The function that the device starts."""
     match = _DEFINITION.match(kernel.text[kernel.name])
     assert match is not None, kernel.name
-    arguments = match[2].split(", ")[:-2]
-    given = ", ".join([*arguments, "i64 %first", "i64 %stride"])
+    own = len(ARGUMENTS) if kernel.is_by_blocks else 2
+    arguments, more = match[2].split(", ")[:-own], match[2].split(", ")[-own:]
+    given = ", ".join([*arguments, *more])
     lines = []
+    if kernel.is_by_blocks:
+        lines.append("  %shared = addrspacecast ptr addrspace(3) @shared to ptr")
     for name, register in _REGISTERS.items():
         callee = module.declare(f"llvm.nvvm.read.ptx.sreg.{register}", "i32", [])
         lines.append(f"  %{name}.32 = call i32 {callee}()")
@@ -93,5 +135,5 @@ def _started(module: ModuleBuilder, kernel: DeviceKernel) -> str:
         f"  call void @{kernel.name}_thread({given})",
         "  ret void",
     ]
-    opening = f"define ptx_kernel void @{kernel.name}({', '.join(arguments)}) {{"
+    opening = f"define ptx_kernel void @{kernel.name}({', '.join(arguments)}) convergent {{"
     return "\n".join([opening, "entry:", *lines, "}"])

@@ -7,7 +7,9 @@
     ArgExtremum          the position of the first largest or smallest element
     ComplexSum           a complex sum: one of the real parts, one of the imaginary parts
 
-Their state is in stack slots, which LLVM turns into registers.
+Their state is in stack slots, which LLVM turns into registers.  Two of them with disjoint elements
+are merged (threads of a graphics card that reduce together): `states` are the slots to exchange,
+once all blocks are flushed, and `merge` takes the values of another one's.
 """
 
 from __future__ import annotations
@@ -33,18 +35,18 @@ class MutableValue:
     def __init__(self, language: Language, section: Section, dtype: Dtype, width: int) -> None:
         self.language, self.dtype, self.width = language, dtype, width
         self.kind = of_width(in_register(dtype), width)
-        self._name = section.function.slot(self.kind)
+        self.name = section.function.slot(self.kind)
 
     def get(self, section: Section) -> Lane:
         """Load the value."""
         return self.language.lane(
-            section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
+            section, f"load {self.kind}, ptr {self.name}", self.dtype, self.width
         )
 
     def put(self, section: Section, value: Scalar) -> None:
         """Store a value."""
         lane = self.language.widened(self.language.cast(value, self.dtype), self.width)
-        section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
+        section.write(f"store {self.kind} {lane.name}, ptr {self.name}")
 
 
 class SumAccumulator:
@@ -106,6 +108,20 @@ class SumAccumulator:
         self._total.put(section, new)
         self._block.put(section, 0.0)
 
+    @property
+    def states(self) -> list[MutableValue]:
+        """The slots of its state, with all blocks flushed."""
+        return [self._total, self._error] if self.blocked else [self._block]
+
+    def merge(self, section: Section, others: Sequence[Any]) -> None:
+        """Add another sum, with its error."""
+        if not self.blocked:
+            self._block.put(section, self._block.get(section) + others[0])
+            return
+        self._block.put(section, others[0])
+        self.flush(section)
+        self._error.put(section, self._error.get(section) + others[1])
+
     def result(self, section: Section, across: bool) -> Any:
         """The sum, the block that was not flushed included; also over lanes if they are summed."""
         if not self.blocked:
@@ -159,6 +175,17 @@ class ComplexSum:
         for one in self._parts:
             one.flush(section)
 
+    @property
+    def states(self) -> list[MutableValue]:
+        """The slots of its state, with all blocks flushed."""
+        return [slot for one in self._parts for slot in one.states]
+
+    def merge(self, section: Section, others: Sequence[Any]) -> None:
+        """Add another sum."""
+        half = len(others) // 2
+        self._parts[0].merge(section, others[:half])
+        self._parts[1].merge(section, others[half:])
+
     def result(self, section: Section, across: bool) -> Any:
         """The sum."""
         real, imag = [one.result(section, across) for one in self._parts]
@@ -207,6 +234,18 @@ class MonoidAccumulator:
 
     def flush(self, section: Section) -> None:
         """Nothing to do: there are no blocks."""
+
+    @property
+    def states(self) -> list[MutableValue]:
+        """The slots of its state."""
+        return self._slots
+
+    def merge(self, section: Section, others: Sequence[Any]) -> None:
+        """Combine with another combination."""
+        whole = others[0]
+        if len(others) > 1:
+            whole = ComplexLane(self.language, others[0], others[1], self.dtype)
+        self.step(section, whole, None)
 
     def result(self, section: Section, across: bool) -> Any:
         """The combination of all elements."""
@@ -306,6 +345,16 @@ class ArgExtremum:
 
     def flush(self, section: Section) -> None:
         """Nothing to do: there are no blocks."""
+
+    @property
+    def states(self) -> list[MutableValue]:
+        """The slots of its state."""
+        return [self._best, self._position]
+
+    def merge(self, section: Section, others: Sequence[Any]) -> None:
+        """Compare with another extremum; one of no elements has a negative position."""
+        exists = self.language.less_equal(0, others[1])
+        self.step(section, tuple(others), exists)
 
     def result(self, section: Section, across: bool) -> Any:
         """The position."""

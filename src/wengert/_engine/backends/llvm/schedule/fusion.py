@@ -149,6 +149,7 @@ def fused_loops_of(
     position: dict[Expr, int],
     is_by_columns: Callable[[LoopGroup], bool],
     segments: Sequence[int],
+    apart: bool = False,
 ) -> list[FusedLoops | Expr]:
     """The stages, with loop groups fused that can share their rows.
 
@@ -163,6 +164,9 @@ def fused_loops_of(
         cannot share rows.
     segments : sequence of int
         A number for each stage; those with different numbers are not fused.
+    apart : bool
+        Whether rows are computed in parallel, so that no loop group combines several, and rows of
+        any length are worth it.
     """
     found: list[FusedLoops | Expr] = []
     fused_already: set[int] = set()
@@ -172,7 +176,7 @@ def fused_loops_of(
         if not isinstance(stage, LoopGroup):
             found.append(stage)
             continue
-        rows = _rows_around(stages, k)
+        rows = _rows_around(stages, k, apart)
         if rows and is_by_columns(stage):
             rows = 0
         fused = FusedLoops([stage], rows)
@@ -186,7 +190,7 @@ def fused_loops_of(
                     break
                 if is_by_columns(other):
                     continue
-                if _fits(other, stage.space[:rows]) and _operands_ready(
+                if _fits(other, stage.space[:rows], apart) and _operands_ready(
                     other, accesses, position, members, k, rows
                 ):
                     fused.groups.append(other)
@@ -198,7 +202,7 @@ def fused_loops_of(
     return found
 
 
-def _rows_of(group: LoopGroup) -> int:
+def _rows_of(group: LoopGroup, any_length: bool) -> int:
     """The number of leading axes if it reduces all other axes; else 0."""
     reduced = group.reduced
     if not reduced or is_one(group.space[0]):
@@ -209,27 +213,29 @@ def _rows_of(group: LoopGroup) -> int:
     length: Length = 1
     for n in group.space[first:]:
         length = length * n
-    return 0 if type(length) is int and length < thresholds.fused_row_elements else first
+    is_short = type(length) is int and length < thresholds.fused_row_elements
+    return 0 if is_short and not any_length else first
 
 
-def _rows_around(stages: Sequence[Any], k: int) -> int:
+def _rows_around(stages: Sequence[Any], k: int, apart: bool) -> int:
     """The rows of a loop group, or those of a loop group over the same space that follows soon."""
     group = stages[k]
-    found = _rows_of(group)
+    found = _rows_of(group, apart)
     if found or len(group.space) < 2:
         return found
     for other in stages[k + 1 : k + 1 + thresholds.fusion_lookahead]:
         if isinstance(other, LoopGroup) and other.space == group.space:
-            found = _rows_of(other)
-            if found and _fits(group, group.space[:found]):
+            found = _rows_of(other, apart)
+            if found and _fits(group, group.space[:found], apart):
                 return found
     return 0
 
 
-def _fits(group: LoopGroup, rows: tuple[Length, ...]) -> bool:
+def _fits(group: LoopGroup, rows: tuple[Length, ...], apart: bool) -> bool:
     if group.space[: len(rows)] != rows:
         return False
-    return bool(role_of(group, len(rows)))
+    role = role_of(group, len(rows))
+    return role == "each" if apart else bool(role)
 
 
 def role_of(group: LoopGroup, rows: int) -> str:

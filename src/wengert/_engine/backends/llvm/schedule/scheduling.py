@@ -69,7 +69,10 @@ class Schedule:
         Of the body of a loop: inputs, and the results that may be written over them.
     separate : bool
         Whether each loop group is a fused loop of its own, and each call one operation: a device
-        runs the elements of a group in parallel, and loops over rows would leave it idle.
+        runs the elements of a group in parallel.
+    by_rows : bool
+        With `separate`, whether loop groups are fused that compute each row by itself, so that a
+        device runs rows in parallel.
     opaque : container of str
         Operations that are computed as a whole, though they have elements.
 
@@ -96,6 +99,7 @@ class Schedule:
         updates: Updates = (),
         separate: bool = False,
         opaque: Container[str] = (),
+        by_rows: bool = False,
     ) -> None:
         self._graph = weakref.ref(graph)  # a program does not outlive its graph
         lowering = lowered(graph, layouts, opaque)
@@ -143,9 +147,7 @@ class Schedule:
         self._stages = split_loops(self._stages, self.accesses)
         self.batch_loops: list[batch_loops.BatchLoop] = []
         if separate:
-            self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
-            self._number([roots_of(stage) for stage in self.stages])
-            self.stored = self._found_stored(())
+            self._keep_apart(by_rows)
         else:
             self._fuse(graph, is_body)
 
@@ -166,6 +168,18 @@ class Schedule:
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored(again)
         self.batch_loops = [loop.placed(self._position) for loop in loops]
+
+    def _keep_apart(self, by_rows: bool) -> None:
+        """Fuse only loop groups that compute each row by itself, or none."""
+        self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
+        if by_rows:
+            self._number([roots_of(stage) for stage in self.stages])
+            segments = [0] * len(self._stages)
+            self.stages = fused_loops_of(
+                self._stages, self.accesses, self._position, is_by_columns, segments, apart=True
+            )
+        self._number([roots_of(stage) for stage in self.stages])
+        self.stored = self._found_stored(())
 
     @property
     def graph(self) -> BaseGraph:
