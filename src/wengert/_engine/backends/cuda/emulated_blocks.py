@@ -20,10 +20,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
-from ..llvm.ir.execution_engine import COMPILER_LOCK, Code, heading, machine, object_of, optimized
+from ..llvm.ir.execution_engine import Code, coroutine_object, heading
 from ..llvm.ir.ir_builder import ModuleBuilder
 from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP, WARP_BARRIER
 
@@ -252,15 +251,7 @@ def block_object(kernels: Sequence[tuple[str, dict[str, str]]]) -> bytes:
         module.include({k: v for k, v in text.items() if k != name and k not in supplied})
         module.parts[f"{name}_thread"] = _thread(name, text[name])
         module.parts[f"{name}_begin"] = _begin(name, text[name])
-    with COMPILER_LOCK:
-        parsed = optimized(module.text(heading()))
-        # Level 0: little more than what splits coroutines.
-        options = llvm.create_pipeline_tuning_options(speed_level=0)
-        builder = llvm.create_pass_builder(machine(), options)
-        builder.getModulePassManager().run(parsed, builder)
-        split = str(parsed)
-        parsed.close()
-    return object_of(split, quick=True)
+    return coroutine_object(module.text(heading()))
 
 
 def run_blocks(

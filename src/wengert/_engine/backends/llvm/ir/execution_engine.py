@@ -2,6 +2,7 @@
 
     machine     the target machine of this computer, made once
     object_of   text -> the bytes of an object file (which are cached on disk)
+    coroutine_object    the same, with coroutines
     Code        object files loaded into memory: addresses of their functions
 
 Inside of `compiling_for` (ir/processors.py) code is generated for another processor: then
@@ -185,6 +186,18 @@ def object_of(text: str, quick: bool = False) -> bytes:
             return image
         finally:
             module.close()  # under the lock: another thread may fork
+
+
+def coroutine_object(text: str) -> bytes:
+    """The object file of a module with coroutines (``llvm.coro``), optimized little."""
+    with _LOCK:
+        module = optimized(text)
+        options = llvm.create_pipeline_tuning_options(speed_level=0)
+        builder = llvm.create_pass_builder(machine(), options)
+        builder.getModulePassManager().run(module, builder)  # splits coroutines
+        split = str(module)
+        module.close()
+    return object_of(split, quick=True)
 
 
 def assembly_of(text: str) -> str:
