@@ -101,9 +101,7 @@ class _Folding:
         if all(v is not None for v in values):
             return self._computed(node, values)
         chosen = _chosen(node, args, values)
-        if chosen is None or bare(chosen.spec) != bare(node.spec):
-            return None
-        return chosen
+        return chosen if chosen is not None and bare(chosen.spec) == bare(node.spec) else None
 
     def _computed(self, node: Node, values: list[Any]) -> Node | None:
         """The number that a function of numbers is."""
@@ -131,16 +129,20 @@ _NEUTRAL = {
 }
 
 
-def _chosen(node: Node, args: tuple[Any, ...], values: list[Any]) -> Any:
+def _chosen(node: Node, args: tuple[Any, ...], values: list[Any]) -> Node | None:
     """The operand that the result is, if some operands are numbers."""
     if node.op is lookup("where"):
-        return None if values[0] is None else args[1 if values[0] else 2]
+        return None if values[0] is None else _node(args[1 if values[0] else 2])
     neutral = _NEUTRAL.get(node.op.name)
     if neutral is None or node.spec.dtype.kind not in "bi":
         return None
     for k, value in enumerate(values):
         if value is not None and value == neutral[0]:
-            return args[1 - k]
+            return _node(args[1 - k])
         if value is not None and value == neutral[1]:
-            return args[k]
+            return _node(args[k])
     return None
+
+
+def _node(x: Any) -> Node | None:
+    return x if isinstance(x, Node) else None
