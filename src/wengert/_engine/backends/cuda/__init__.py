@@ -11,7 +11,9 @@ row_stages       what a thread does for one row of a loop; row_analysis finds wh
                  row_stores stores to positions; row_codegen writes the code, row_memory addresses
 matrix_kernels   small matrices: a thread computes each
 memory           which arrays share memory; results written over others
-random_kernels   random bits; scatter_kernels writes to computed positions
+random_kernels   random bits; normal_kernels normal numbers by ziggurat, with draw_chains;
+                 integer_kernels integers and keys
+scatter_kernels  writes to computed positions
 strong_products  products in which zero times infinity is zero
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host

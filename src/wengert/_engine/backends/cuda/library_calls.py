@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.op import lookup
 from wengert._engine.core.static_params import substituted
 from wengert.errors import GuardError, MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
 from .device import Device, number_of
+from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
 from .linear_algebra import solved, solved_triangular
+from .normal_kernels import normal_numbers
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
 
@@ -63,10 +66,8 @@ def called(
             return _of_bodies(program, op, operands, params, sizes)
         own = _OWN.get(op.name)
         if own is not None:
-            of_result = {"shape": node.spec.shape, "dtype": node.spec.dtype}
-            given = {**substituted(of_result, sizes), **params}
             try:
-                made = own(op.name, program.device, operands, given)
+                made = own(op.name, program.device, operands, _with_result(node, params, sizes))
             except _LACKING:
                 return _on_host(program, node, operands, params)
             if made is not NotImplemented:
@@ -191,8 +192,31 @@ def _stacked(program: HasBodies, values: Sequence[Any], spec: Any) -> Any:
     return np.stack([program.device.put(x) for x in values])
 
 
+def _with_result(node: Node, params: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Parameters with the shape and dtype of a draw, or of the result."""
+    given = dict(params)
+    if "number" not in params and type(node.spec) is not tuple:
+        result = {"shape": node.spec.shape, "dtype": node.spec.dtype}
+        given |= {**substituted(result, sizes), "of_op": params}
+    return given
+
+
+def _by_library(name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """An operation of the kind "indexing" that reads at no positions."""
+    op: Any = lookup(name)
+    with device.calling():
+        return call_ignoring_errors(op.run, *map(device.put, operands), **params["of_op"])
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("random_uniform", "random_tail", "random_bits"), drawn),
+    "random_normal": normal_numbers,
+    "random_integers": bounded_integers,
+    "random_below": integers_below,
+    "random_split": split_keys,
+    "random_fold": folded_key,
+    "argsort": _by_library,
+    "searchsorted": _by_library,
     **dict.fromkeys(("scatter", "scatter_add", "setitem"), scattered),
     "solve": solved,
     "solve_triangular": solved_triangular,

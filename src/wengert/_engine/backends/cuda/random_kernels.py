@@ -1,8 +1,8 @@
 """Random bits and uniform numbers on a device: the same bits as on the host.
 
 Philox is a function of a key and a counter (ops/random/philox.py), so a thread computes the blocks
-that it writes. Normal numbers and integers are NumPy's, whose algorithms reject a random number of
-words; they are host callbacks.
+that it writes. Normal numbers (normal_kernels.py) and integers (integer_kernels.py), of which NumPy
+rejects some words, are computed from them.
 
     drawn    the numbers of an operation
 """
