@@ -271,6 +271,7 @@ def test_parameters_of_a_normalization():
 
     x, w = RNG.normal(size=(30, 40)), RNG.normal(size=(30, 40))
     f = wg.grad(loss, argnums=(0, 1, 2))
+    assert len(kernels_of(f, x, x[0], x[1], w)) == 3  # one of rows, two sums over rows
     got = on_device(wg.jit(f, backend="cuda"), x, x[0], x[1], w)
     assert max(differences(got, f(x, x[0], x[1], w))) < 1e-13
 
@@ -332,3 +333,20 @@ def test_a_barrier_that_some_threads_do_not_reach(condition, lanes, is_fault):
 def test_rows_of_loops_are_kernels_of_blocks():
     assert isinstance(kernels_of(softmax, np.ones((5, 40)))[0], BlockKernel)
     assert not isinstance(kernels_of(lambda x: np.sin(x), np.ones((5, 40)))[0], BlockKernel)
+
+
+def test_a_few_long_rows_are_divided():
+    """Loops over few rows are not fused, so that each row has parts."""
+    f = wg.computation(wg.trace(softmax)(wg.spec(("m", "n"))).simplify(), backend="cuda")
+    device = EmulatedDevice()
+    device.blocks = 20
+    for rows, n in ((3, 3000), (8, 3000), (3, 300)):
+        x = RNG.normal(size=(rows, n))
+        with using(device):
+            got = wg.device_get(f(x))
+        assert np.allclose(got, softmax(x), rtol=1e-13)
+    program = wg.backends.backend("cuda").loaded(f.graph, device)
+    assert len(program.kernels) == 1
+    ((few, other),) = program._for_few_rows.items()
+    assert few == {0}
+    assert len(other.kernels) == 3

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.symbolic.dim import names_in
+
 from ..llvm.codegen.reductions import accumulator
 from ..llvm.ir.affine import Length, is_one, size_of
 from ..llvm.ir.ir_builder import Function, ModuleBuilder
@@ -28,13 +30,15 @@ from ..llvm.lowering.loop_ir import Expr, Reduce
 from ..llvm.schedule.fusion import FusedLoops
 from .block_codegen import ALIGNMENT, BlockNest, has_neighbors
 from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP, WARP_BARRIER, LaneGroup
-from .device import Device
+from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, table_of
+from .loaded_kernels import launch_of
 
 _SUPPLIED = (BLOCK_BARRIER, WARP_BARRIER, f"{SHUFFLE}32", f"{SHUFFLE}64")
 _LAUNCHED = [("i64", n) for n in ("parts", "lanes", "row_bytes", "local_bytes")]
 _LANE_TERMS = 4  # the least elements of a row for each lane of a part of a warp
 _MOST_SCRATCH = 1 << 28  # bytes for rows that do not fit in shared memory
+_LONG_ROW = 16  # elements for each thread of a block, beyond which a few rows are divided
 _PART_TERMS = 64  # and for each lane, of a part of a row
 
 
@@ -266,15 +270,33 @@ def block_launch(
     return BlockLaunch(lanes, parts, row_bytes, local_bytes, groups * lanes, shared)
 
 
+def loops_of_few_rows(
+    kernels: Sequence[Any],
+    sizes: Mapping[str, int],
+    number: Callable[[Length], int],
+    device: Device,
+) -> frozenset[int]:
+    """The numbers of kernels whose rows are so few and long that they leave a device idle.
+
+    A block computes each row; loops that are not fused divide rows into parts.
+    """
+    found = []
+    for k, kernel in enumerate(kernels):
+        lengths = kernel.elements, kernel.length
+        if names_in(lengths) <= sizes.keys():
+            rows, length = map(number, lengths)
+            if 4 * rows < device.blocks and length > _LONG_ROW * device.block:
+                found.append(k)
+    return frozenset(found)
+
+
 def launch_block_kernel(
     kernel: BlockKernel,
-    launch: Any,
+    launch: Launch,
     arguments: Sequence[Any],
     outputs: Mapping[Expr, Any],
-    plan: BlockLaunch,
-    rows: int,
+    number: Callable[[Length], int],
     device: Device,
-    finish: Callable[[str, Dtype, Dtype], Any],
 ) -> None:
     """Start a kernel, and those that merge parts.
 
@@ -282,9 +304,13 @@ def launch_block_kernel(
     ----------
     outputs : mapping
         The arrays of reductions.
-    finish : callable
-        The loaded kernel that merges the parts of a reduction.
+    number : callable
+        Returns the number of a length.
     """
+    rows, length = number(kernel.elements), number(kernel.length)
+    if kernel.may_fail and any(getattr(x, "size", 1) == 0 for x in arguments):
+        length = 1  # one lane, which leaves when a position is out of range
+    plan = block_launch(kernel, rows, length, [number(n) for n in kernel.local_rows], device)
     if not plan.threads:
         return
     nothing = device.empty((1,), np.dtype(np.uint8))
@@ -303,10 +329,16 @@ def launch_block_kernel(
         return
     for root, own in kept:
         assert isinstance(root.rule, Reduce)
-        merge = finish(root.rule.monoid, root.operands[0].dtype, root.dtype)
+        merge = _finishing(device, root.rule.monoid, root.operands[0].dtype, root.dtype)
         whole = finish_launch(rows, plan.parts, len(own), device)
         given = [*own, outputs[root], np.int64(plan.parts), np.int64(rows), nothing]
         merge([*given, *whole.numbers()], whole.threads, whole.shared_bytes)
+
+
+def _finishing(device: Device, monoid: str, of: Dtype, result: Dtype) -> Launch:
+    """The loaded kernel that merges the parts of a reduction."""
+    name = f"finish {monoid} {of.str} {result.str}"
+    return launch_of(device, name, lambda: finish_kernel(monoid, of, result))
 
 
 def finish_launch(rows: int, parts: int, states: int, device: Device) -> BlockLaunch:

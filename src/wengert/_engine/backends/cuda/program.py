@@ -31,15 +31,13 @@ from ..llvm.schedule.scheduling import Schedule, owner_of
 from .block_kernels import (
     BlockKernel,
     block_kernel_of,
-    block_launch,
-    finish_kernel,
     is_by_rows,
     launch_block_kernel,
+    loops_of_few_rows,
 )
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
-from .loaded_kernels import launch_of
 from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
 from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
@@ -66,10 +64,14 @@ class DeviceProgram:
     ----------
     graph : Graph or Body
     device : Device
+    few_rows : frozenset of int
+        The loops fused along rows that are not to be fused, because rows are few.
     """
 
-    def __init__(self, graph: BaseGraph, device: Device) -> None:
-        self.device = device
+    def __init__(
+        self, graph: BaseGraph, device: Device, few_rows: frozenset[int] = frozenset()
+    ) -> None:
+        self.device, self.few_rows = device, few_rows
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
         self.stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
@@ -79,6 +81,7 @@ class DeviceProgram:
             self._plan(graph)
         self._constants: dict[Expr, Any] = {}
         self._bodies: dict[Body, DeviceProgram] = {}
+        self._for_few_rows: dict[frozenset[int], DeviceProgram] = {}
         self.parts: dict[Expr, list[Expr]] = {}  # the results of each call
         for x in self.plan.reachable:
             if isinstance(x.rule, CallResult):
@@ -93,7 +96,9 @@ class DeviceProgram:
         """Schedule the graph, with what cannot be in a kernel as calls."""
         opaque = self._opaque = set[str]()
         for _ in range(_MOST_ATTEMPTS):
-            self.plan = Schedule(graph, separate=True, opaque=opaque, by_rows=True)
+            self.plan = Schedule(
+                graph, separate=True, opaque=opaque, by_rows=True, few_rows=self.few_rows
+            )
             # Variables, and what loops and branches pass to their bodies, are on the device.
             given = 0 if isinstance(graph, Body) else sum(len(specs_of(n)) for n in graph.inputs)
             self.addressed = frozenset(self.plan.inputs[given:])
@@ -205,10 +210,22 @@ class DeviceProgram:
         Failed
             A kernel has failed.
         """
+        chosen = self._for_rows(sizes)
         try:
-            return _Run(self, dict(sizes)).results(values)
+            return _Run(chosen, dict(sizes)).results(values)
         except InDoubt:
-            return _Run(self, dict(sizes), by_library=True).results(values)
+            return _Run(chosen, dict(sizes), by_library=True).results(values)
+
+    def _for_rows(self, sizes: Mapping[str, int]) -> DeviceProgram:
+        """The program to run: another one if rows are so few that their loops are not fused."""
+        fused = [k for stage, k in self.stages if isinstance(stage, FusedLoops) and stage.rows]
+        if not fused or self.few_rows:
+            return self
+        kernels = [self.kernels[k] for k in fused]
+        few = loops_of_few_rows(kernels, sizes, _Run(self, dict(sizes)).length, self.device)
+        if few and few not in self._for_few_rows:
+            self._for_few_rows[few] = DeviceProgram(self.plan.graph, self.device, few)
+        return self._for_few_rows[few] if few else self
 
     @functools.cached_property
     def launches(self) -> list[Launch]:
@@ -304,21 +321,9 @@ class _Run:
         if kernel.may_fail:
             arguments.append(self.status)
         if isinstance(kernel, BlockKernel):
-            sizes = [self.length(n) for n in kernel.local_rows]
-            how = block_launch(kernel, elements, self.length(kernel.length), sizes, self.device)
-            if kernel.may_fail and any(getattr(x, "size", 1) == 0 for x in arguments):
-                how = block_launch(kernel, elements, 1, sizes, self.device)
-            launch_block_kernel(
-                *(kernel, launch, arguments, self.arrays, how, elements),
-                *(self.device, self._finishing),
-            )
+            launch_block_kernel(kernel, launch, arguments, self.arrays, self.length, self.device)
         elif elements:
             launch(arguments, elements)
-
-    def _finishing(self, monoid: str, of: np.dtype[Any], result: np.dtype[Any]) -> Launch:
-        """The kernel that merges the parts of a reduction."""
-        name = f"finish {monoid} {of.str} {result.str}"
-        return launch_of(self.device, name, lambda: finish_kernel(monoid, of, result))
 
     def _argument(self, entry: Any) -> Any:
         if isinstance(entry, str):

@@ -8,12 +8,14 @@ or in registers, and intermediate results have the size of one row.
     FusedLoops        loop groups that run one after the other for each row
     fused_loops_of    the fused loops of a list of loop groups
     are_apart         whether sums and copies of rows are loops of their own
+    split_rows        some of them not fused
+    row_spaces        where loops over rows are expected; is_across: what does not fit there
     repeats           whether elements of an operand are used several times
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 from ..ir.affine import FlatIndex, Index, Length, counters, is_one, size_of
@@ -200,6 +202,39 @@ def fused_loops_of(
             fused.rows = 0
         found.append(fused)
     return found
+
+
+def split_rows(
+    stages: Sequence[FusedLoops | Expr], numbers: Container[int]
+) -> list[FusedLoops | Expr]:
+    """The stages, with some of the loops that are fused along rows as loops of their own."""
+    found: list[FusedLoops | Expr] = []
+    number = 0
+    for stage in stages:
+        if isinstance(stage, FusedLoops) and stage.rows:
+            if number in numbers:
+                found += [FusedLoops([group]) for group in stage.groups]
+                stage = found.pop()
+            number += 1
+        found.append(stage)
+    return found
+
+
+def row_spaces(reachable: Sequence[Expr]) -> set[tuple[Length, ...]]:
+    """The spaces of reductions that reduce the last axes, and keep the first ones."""
+    found = set()
+    for x in reachable:
+        if isinstance(x.rule, Reduce) and x.rule.axes and min(x.rule.axes) > 0:
+            space = x.operands[0].shape
+            if sorted(x.rule.axes) == list(range(min(x.rule.axes), len(space))):
+                found.add(space)
+    return found
+
+
+def is_across(root: Expr, group: LoopGroup) -> bool:
+    """Whether a root, or a group that it could join, reduces along the first axis."""
+    reduced = group.reduced or (root.rule.axes if isinstance(root.rule, Reduce) else ())
+    return 0 in reduced
 
 
 def _rows_of(group: LoopGroup, any_length: bool) -> int:

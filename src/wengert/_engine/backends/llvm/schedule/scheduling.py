@@ -73,6 +73,8 @@ class Schedule:
     by_rows : bool
         With `separate`, whether loop groups are fused that compute each row by itself, so that a
         device runs rows in parallel.
+    few_rows : container of int
+        Of the fused loops that follow from this, the numbers of those that are not fused.
     opaque : container of str
         Operations that are computed as a whole, though they have elements.
 
@@ -100,6 +102,7 @@ class Schedule:
         separate: bool = False,
         opaque: Container[str] = (),
         by_rows: bool = False,
+        few_rows: Container[int] = (),
     ) -> None:
         self._graph = weakref.ref(graph)  # a program does not outlive its graph
         lowering = lowered(graph, layouts, opaque)
@@ -139,6 +142,7 @@ class Schedule:
         if is_body or self.in_place:
             self.reachable = in_order(self.reachable)
         self._stages: list[LoopGroup | Expr] = []
+        self._row_spaces = fusion.row_spaces(self.reachable) if by_rows else set()
         self._position: dict[Expr, int] = {}
         self._by_space: dict[Any, list[int]] = {}
         self._accesses: dict[Expr, list[Access]] = {}
@@ -147,7 +151,7 @@ class Schedule:
         self._stages = split_loops(self._stages, self.accesses)
         self.batch_loops: list[batch_loops.BatchLoop] = []
         if separate:
-            self._keep_apart(by_rows)
+            self._keep_apart(by_rows, few_rows)
         else:
             self._fuse(graph, is_body)
 
@@ -169,7 +173,7 @@ class Schedule:
         self.stored = self._found_stored(again)
         self.batch_loops = [loop.placed(self._position) for loop in loops]
 
-    def _keep_apart(self, by_rows: bool) -> None:
+    def _keep_apart(self, by_rows: bool, few_rows: Container[int]) -> None:
         """Fuse only loop groups that compute each row by itself, or none."""
         self.stages = [FusedLoops([x]) if isinstance(x, LoopGroup) else x for x in self._stages]
         if by_rows:
@@ -178,6 +182,8 @@ class Schedule:
             self.stages = fused_loops_of(
                 self._stages, self.accesses, self._position, is_by_columns, segments, apart=True
             )
+            if few_rows:
+                self.stages = fusion.split_rows(self.stages, few_rows)
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored(())
 
@@ -287,7 +293,10 @@ class Schedule:
             group = self._stages[places[k]]
             assert isinstance(group, LoopGroup)
             is_alike = isinstance(root.rule, Reduce) == (group.reduced is not None)
-            apart = not is_alike and fusion.are_apart(root, group, self.accesses)
+            apart = not is_alike and (
+                fusion.are_apart(root, group, self.accesses)
+                or (space in self._row_spaces and fusion.is_across(root, group))
+            )
             if not apart and group.takes(root):
                 group.add(root, accesses)
                 self._position[root] = places[k]
