@@ -50,10 +50,9 @@ class MatrixKernel:
     sizes: tuple[str, ...]
 
 
-class _ThreadCall(KernelCall):
+class ThreadCall(KernelCall):
     """The code of a kernel of native code as that of a thread."""
 
-    thread = ("%first", "%stride")
     unrolled_rows = 8
 
     def external(self, name: str, address: int, result: str, arguments: Sequence[str]) -> str:
@@ -71,6 +70,12 @@ class _ThreadCall(KernelCall):
     def cold(self, s: Section, write: Any) -> None:
         """Code that rarely runs is a call on the host."""
         raise UnsupportedKernel("cold")
+
+
+class _BatchCall(ThreadCall):
+    """The code of a kernel of native code for a batch that threads share."""
+
+    thread = ("%first", "%stride")
 
     def finish(self) -> None:
         """Write the exit of the function."""
@@ -132,7 +137,7 @@ def _written(
     function = Function(module, name, listed, "void", "#1", linkage="")
     named = {n: f"%n{k}" for k, n in enumerate(sizes)}
     calls = KernelCalls(Language(module))
-    call = _ThreadCall(calls, function, dict(params), operands, results, named, {})
+    call = _BatchCall(calls, function, dict(params), operands, results, named, {})
     write(call)
     if len(call.batches) != 1:
         raise UnsupportedKernel(name)

@@ -341,7 +341,9 @@ class _Run:
         node = stage.node
         operands = [self._operand(x) for x in stage.operands]
         loops, matrices = self.program.loops_of(node), self.program.matrices_of(stage)
-        made: Any = run_loop(self, loops, node, operands) if loops else None
+        made: Any = (
+            run_loop(self, loops, node, operands) if loops and not self._by_library else None
+        )
         if matrices is not None and not self._by_library:
             found = run_matrices(self, *matrices, operands)
             made = found if isinstance(node.spec, tuple) else found[0]

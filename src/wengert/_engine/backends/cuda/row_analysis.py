@@ -26,6 +26,7 @@ from ..llvm.schedule.fusion import FusedLoops, LoopGroup, role_of, space_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .row_conditions import row_bodies
 from .row_linearity import is_linear
+from .row_matrices import row_matrices
 from .row_stages import NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
 from .row_stores import row_store
 
@@ -253,7 +254,13 @@ class _BodyAnalysis:
             return self._loop(stage)
         if control == BRANCH and "branches" in node.params:
             return self._branch(stage)
-        store = row_store(stage, self.rows, self._operand_kinds(stage))
+        kinds = self._operand_kinds(stage)
+        matrices = row_matrices(stage, self.rows, kinds)
+        if matrices is not None:
+            kind = Sharing.ROWS if matrices.by_rows else Sharing.PRIVATE
+            self._results(stage, [kind] * len(matrices.results))
+            return matrices
+        store = row_store(stage, self.rows, kinds)
         if store is None:
             raise NotByRows(node.op.name)
         self._results(stage, [Sharing.ROWS])

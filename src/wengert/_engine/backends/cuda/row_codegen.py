@@ -18,6 +18,7 @@ from ..llvm.lowering.loop_ir import CallResult, Expr, Stored
 from ..llvm.schedule.fusion import FusedLoops
 from ..llvm.schedule.scheduling import owner_of
 from .kernel_codegen import UnsupportedKernel
+from .row_matrices import RowMatrices, address_of, write_matrices
 from .row_memory import OWN, Argument, RowMemory
 from .row_stages import RowBody, RowBranch, RowGroup, RowLoop, Sharing
 from .row_stores import ADDED, RowStore
@@ -52,6 +53,8 @@ class RowCode(RowMemory):
                 self._inner_loop(s, stage, body, at, wanted, row)
             elif isinstance(stage, RowBranch):
                 self._branch(s, stage, body, at, row)
+            elif isinstance(stage, RowMatrices):
+                self._matrices(s, stage, body, at, row)
             else:
                 self._store(s, stage, body, at, row)
         for x, target in wanted.items():
@@ -281,6 +284,32 @@ class RowCode(RowMemory):
         for x in body.plan.reachable:
             if _is_result(x, stage):
                 at[x] = addresses[x.rule.position]  # type: ignore[attr-defined]
+
+    # ---- matrices ------------------------------------------------------------------------------
+
+    def _matrices(
+        self, s: Section, stage: RowMatrices, body: RowBody, at: dict[Expr, Name], row: Name
+    ) -> None:
+        name = f"{self.name}_matrices{self._groups}"
+        self._groups += 1
+        sizes, fails = write_matrices(self.language, stage, name)
+        given = []
+        for x, (before, each) in zip(stage.stage.operands, stage.offsets, strict=True):
+            base = self._operand(s, x, body, at, row)
+            place = self.number(before), row, self.number(each)
+            given.append(address_of(s, base, *place, x.dtype.itemsize))
+        targets, bases = [], []
+        for k, y in enumerate(stage.results):
+            shape = (self.rows, *y.shape) if stage.by_rows else y.shape
+            work = Argument("work", len(self.arguments), shape, y.dtype, not stage.by_rows)
+            base = self.argument(work)
+            targets.append(self.offset(s, base, row, y.shape, y.dtype))
+            bases.append(base if stage.by_rows else targets[k])
+        self._results(body, stage.stage, bases, at)
+        listed = [f"ptr {a}" for a in (*given, *targets)] + [f"i64 {self.size(n)}" for n in sizes]
+        status = s.value(f"call i64 @{name}({', '.join(listed)})")
+        if fails:
+            self.fail_if(s, status)
 
     # ---- branches and stores -------------------------------------------------------------------
 
