@@ -17,7 +17,8 @@ import numpy as np
 
 from wengert._engine.backends import Backend
 from wengert._engine.backends.cuda import EmulatedDevice
-from wengert._engine.backends.cuda.program import DeviceProgram, Failed
+from wengert._engine.backends.cuda.device import Failed
+from wengert._engine.backends.cuda.program import DeviceProgram
 
 from .common import law
 from .native_code import Unfinished, native_values

@@ -23,9 +23,9 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from .current_device import current
-from .device import Device
+from .device import Device, Failed
 from .listing import Listing
-from .program import DeviceProgram, Failed
+from .program import DeviceProgram
 from .variables import argument, values_on_device, write_on_device
 
 

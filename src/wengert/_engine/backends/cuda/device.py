@@ -3,6 +3,7 @@
     Device        what a program needs of one
     Launch        a loaded kernel
     number_of     an integer that may be on a device
+    Failed        a run that is repeated on the host
 
 The arrays of a device follow NumPy's protocols (NEP 13 and 18), so NumPy's functions called with
 them run on the device. They are not converted to NumPy arrays unless this is asked for.
@@ -20,6 +21,14 @@ from .kernel_codegen import DeviceKernel
 
 # Arguments, the number of threads, and (of threads that work together) the bytes of shared memory.
 Launch = Callable[..., None]
+
+
+class Failed(Exception):
+    """A kernel found an index out of range, or another fault; the interpreter raises the error."""
+
+
+class InDoubt(Failed):
+    """A kernel found a matrix that it leaves to the library."""
 
 
 class Device(Protocol):

@@ -4,50 +4,34 @@ An operation runs as it does in the interpreter: its NumPy functions are called 
 device, which has its own (cuBLAS, cuSOLVER, cuFFT, sorting). Where the device has no such function,
 the operation is a host callback: its operands are copied to the host and its results back.
 
-Loops and branches are run by the host: one run of the body's program is a step.
+Loops and branches without kernels are run by the host (stepped_loops.py).
 
     called       the results of a node
-    HasBodies    what it needs of a program
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.op import lookup
 from wengert._engine.core.static_params import substituted
-from wengert.errors import GuardError, MatrixError
+from wengert.errors import MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
-from .device import Device, number_of
+from .device import Device, Failed
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
 from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
+from .stepped_loops import Bodies, checkpointed, choice, replay, scan, while_
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
-
-
-class HasBodies(Protocol):
-    """The program that an operation is part of.
-
-    Attributes
-    ----------
-    device : Device
-    """
-
-    device: Device
-
-    def body_run(self, body: Any, sizes: Mapping[str, int]) -> Callable[[list[Any]], list[Any]]:
-        """A function that runs the body of a loop or branch once, with arrays of the device."""
 
 
 # What CuPy raises where it lacks a function, a dtype, or an argument of one. An error of its linear
@@ -55,9 +39,7 @@ class HasBodies(Protocol):
 _LACKING = (TypeError, AttributeError, NotImplementedError, ValueError, MatrixError)
 
 
-def called(
-    program: HasBodies, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]
-) -> Any:
+def called(program: Bodies, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]) -> Any:
     """The result of a node, or a tuple of them; on the device or on the host."""
     op: Any = node.op
     params = substituted(node.params, sizes)
@@ -80,14 +62,14 @@ def called(
                 return call_ignoring_errors(op.run, *operands, **params)
         except _LACKING:
             return _on_host(program, node, operands, params)
-    except OutOfRange:
+    except (OutOfRange, Failed):
         raise
     except Exception as error:
         raise refusal(node, 0, error) from error
 
 
 def _on_host(
-    program: HasBodies, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
+    program: Bodies, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
 ) -> Any:
     """The result of a node whose operands are copied to the host."""
     device, op = program.device, node.op
@@ -102,94 +84,20 @@ def _on_host(
 
 
 def _of_bodies(
-    program: HasBodies,
+    program: Bodies,
     op: Any,
     operands: Sequence[Any],
     params: dict[str, Any],
     sizes: Mapping[str, int],
 ) -> Any:
-    step = functools.partial(_step, program, sizes)
     own = _LOOPS.get(op.name)
     if own is not None and "names" not in params:
-        return own(program, step, operands, params)
+        return own(program, operands, params, sizes)
     device = program.device
     values = [device.get(x)[()] if device.owns(x) else x for x in operands]
     interpreter: Any = backend("interpret")
     runs = functools.partial(interpreter.compile_body, sizes=sizes)
     return call_ignoring_errors(op.run_by, functools.lru_cache(runs), *values, **params)
-
-
-def _step(program: HasBodies, sizes: Mapping[str, int], body: Any) -> Callable[..., list[Any]]:
-    """A function that runs a body once."""
-    run, device = program.body_run(body, sizes), program.device
-    return lambda values: run([device.put(x) for x in values])
-
-
-def _scan(
-    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
-) -> tuple[Any, ...]:
-    body, carried, stacked = params["body"], params["carried"], params["stacked"]
-    count, device = params["length"], program.device
-    if params["counted"]:
-        count, operands = max(number_of(device, operands[0]), 0), operands[1:]
-    fixed = len(operands) - carried - stacked
-    consts, carry = operands[:fixed], list(operands[fixed : fixed + carried])
-    rows = [device.put(x) for x in operands[fixed + carried :]]
-    run = step(body)
-    ys: list[list[Any]] = [[] for _ in body.outputs[carried:]]
-    for i in range(count):
-        k = count - 1 - i if params["reverse"] else i
-        out = run([*consts, *carry, *[device.contiguous(x[k]) for x in rows]])
-        carry = out[:carried]
-        for y, value in zip(ys, out[carried:], strict=True):
-            y.append(value)
-    order = -1 if params["reverse"] else 1
-    return (
-        *carry,
-        *[
-            _stacked(program, y[::order], n.spec)
-            for y, n in zip(ys, body.outputs[carried:], strict=True)
-        ],
-    )
-
-
-def _while(
-    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
-) -> tuple[Any, ...]:
-    carried, limit, device = params["carried"], params["limit"], program.device
-    fixed = len(operands) - carried
-    consts, carry = operands[:fixed], list(operands[fixed:])
-    goes_on, run = step(params["condition"]), step(params["body"])
-    outputs = params["body"].outputs[carried:]
-    ys: list[list[Any]] = [[] for _ in outputs]
-    count = 0
-    while number_of(device, goes_on([*consts, *carry])[0]):
-        if limit is not None and count >= limit:
-            raise GuardError(
-                f"a while_loop did not end within max_steps={limit} steps. Allow more steps, "
-                "or check why its condition stays true."
-            )
-        out = run([*consts, *carry])
-        carry = out[:carried]
-        for y, value in zip(ys, out[carried:], strict=True):
-            y.append(value)
-        count += 1
-    stacks = [_stacked(program, y, n.spec) for y, n in zip(ys, outputs, strict=True)]
-    return (*carry, np.int64(count), *stacks)
-
-
-def _choice(
-    program: HasBodies, step: Any, operands: Sequence[Any], params: dict[str, Any]
-) -> tuple[Any, ...]:
-    which, branches = number_of(program.device, operands[0]), params["branches"]
-    run = step(branches[min(max(which, 0), len(branches) - 1)])
-    return tuple(run(operands[1:]))
-
-
-def _stacked(program: HasBodies, values: Sequence[Any], spec: Any) -> Any:
-    if not values:
-        return np.empty((0, *[n if type(n) is int else 0 for n in spec.shape]), spec.dtype)
-    return np.stack([program.device.put(x) for x in values])
 
 
 def _with_result(node: Node, params: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -223,8 +131,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "writes": written,
 }
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
-    "scan": _scan,
-    "while": _while,
-    "cond": _choice,
-    "switch": _choice,
+    "scan": scan,
+    "while": while_,
+    "cond": choice,
+    "switch": choice,
+    "checkpointed": checkpointed,
+    "replay": replay,
 }

@@ -38,7 +38,10 @@ class Running(Protocol):
 
     device: Device
     sizes: dict[str, int]
-    status: Any
+
+    @property
+    def status(self) -> Any:
+        """Where a kernel says that it has failed."""
 
     def length(self, length: Length) -> int:
         """The number of a length."""

@@ -35,7 +35,7 @@ from .block_kernels import (
     launch_block_kernel,
     loops_of_few_rows,
 )
-from .device import Device, Launch
+from .device import Device, Failed, InDoubt, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernels_of
@@ -47,14 +47,6 @@ from .scatter_kernels import OutOfRange
 from .strong_products import is_strong, product
 
 _MOST_ATTEMPTS = 50
-
-
-class Failed(Exception):
-    """A kernel found an index out of range, or another fault; the interpreter raises the error."""
-
-
-class InDoubt(Failed):
-    """A kernel found a matrix that it leaves to the library."""
 
 
 class DeviceProgram:
@@ -232,12 +224,12 @@ class DeviceProgram:
         """The kernels, loaded at the first run."""
         return self.device.load(self.kernels)
 
-    def body_run(self, body: Body, sizes: Mapping[str, int]) -> Callable[[list[Any]], list[Any]]:
-        """A function that runs the body of a loop or branch once."""
+    def body_program(self, body: Body) -> DeviceProgram:
+        """The program of the body of a loop or branch."""
         found = self._bodies.get(body)
         if found is None:
             found = self._bodies[body] = DeviceProgram(body, self.device)
-        return functools.partial(found.run, sizes=sizes)
+        return found
 
     def constant(self, expr: Expr) -> Any:
         """A constant array on the device."""
@@ -250,15 +242,44 @@ class DeviceProgram:
 
 
 class _Run:
-    """The state of one run of a program."""
+    """The state of one run of a program; `outer` is that of the program around a body."""
 
     def __init__(
-        self, program: DeviceProgram, sizes: dict[str, int], by_library: bool = False
+        self,
+        program: DeviceProgram,
+        sizes: dict[str, int],
+        by_library: bool = False,
+        outer: _Run | None = None,
     ) -> None:
         self.program, self.device, self.sizes = program, program.device, sizes
         self._by_library = by_library
         self.arrays: dict[Expr, Any] = {}
-        self.status = self.device.put(np.zeros(1, np.int64)) if program.may_fail else None
+        self._first: _Run = self if outer is None else outer._first
+        self._status: Any = None
+
+    @property
+    def status(self) -> Any:
+        """Where kernels say that they have failed: one for all bodies of a run."""
+        first = self._first
+        if first._status is None:
+            first._status = self.device.put(np.zeros(1, np.int64))
+        return first._status
+
+    def check(self) -> None:
+        """Raise an error if a kernel has failed, for which the host waits for all of them."""
+        status = self._first._status
+        found = 0 if status is None else self.device.get(status)[0]
+        if found:
+            raise InDoubt if found == IN_DOUBT else Failed
+
+    def body_run(self, body: Body, sizes: Mapping[str, int]) -> Callable[..., list[Any]]:
+        """A function that runs the body of a loop or branch once."""
+        program = self.program.body_program(body)
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            return _Run(program, dict(sizes), self._by_library, self).results(values)
+
+        return run
 
     def results(self, values: Sequence[Any]) -> list[Any]:
         program = self.program
@@ -275,9 +296,8 @@ class _Run:
                 self._call(stage)
             for x in gone:
                 self.arrays.pop(x, None)
-        status = 0 if self.status is None else self.device.get(self.status)[0]
-        if status:
-            raise InDoubt if status == IN_DOUBT else Failed
+        if self._first is self:
+            self.check()
         specs = [spec for node in program.results for spec in specs_of(node)]
         found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
         return _grouped(program.results, found)
@@ -351,7 +371,7 @@ class _Run:
             made = product(self.device, operands, node.params["subscripts"], self.status)
         elif made is None:
             try:
-                made = called(self.program, node, operands, self.sizes)
+                made = called(self, node, operands, self.sizes)
             except OutOfRange:
                 raise Failed from None
         specs = specs_of(node)
