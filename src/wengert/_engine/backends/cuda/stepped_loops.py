@@ -179,7 +179,7 @@ class _Snapshots:
         slots, self.distance = sizes
         self.device, self.stored, self.count = device, stored, 0
         self.offsets: Any = offsets_of([Spec(x.shape, x.dtype) for x in carry])
-        size: int = self.offsets[-1]
+        size: Any = self.offsets[-1]
         self.rows = device.empty((slots, size), np.dtype(np.uint8))
         self.rows[...] = 0
 
