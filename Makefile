@@ -17,6 +17,7 @@
 #   make guard     costs of hot paths compared with stored ones (a minute);
 #                  `make guard-update` stores the present ones
 #   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
+#   make peers     run both sides of the pages for users of JAX, PyTorch, CasADi, Stan and PyMC
 #   make docs      generate pages, then run all code blocks and docstring examples
 #   make docs-site the documentation site, in out/site/html; a warning is a failure
 #   make browser   install Chromium with apt, for the tests that look at pages; they are skipped, and
@@ -32,6 +33,7 @@ BENCH := .venv-bench/bin
 OLDEST := .venv-oldest/bin
 OLDEST_PYTHON ?= $(PYTHON)
 PYTENSOR := .venv-pytensor/bin
+PYMC := .venv-pymc/bin
 
 # Number of test processes.
 PROCESSES ?= 2
@@ -45,7 +47,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs docs-site browser package first-steps lint format layers types clean
+.PHONY: demo examples quick test test-all test-durations test-oldest peers bench gradbench guard guard-update docs docs-site browser package first-steps lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -69,6 +71,9 @@ test-durations: .venv/ready
 
 test-oldest: .venv-oldest/ready
 	@$(OLDEST)/python tests/run.py -n $(PROCESSES) -p no:cacheprovider $$($(OLDEST)/python tests/oldest.py tests)
+
+peers: .venv/ready .venv-bench/ready .venv-pymc/ready
+	@$(BIN)/python -m pytest -m "" tests/compat/test_pages_of_peers.py tests/compat/test_stan_page.py
 
 lint: .venv/ready
 	@$(BIN)/ruff check .
@@ -121,7 +126,7 @@ gradbench: .venv-bench/ready .venv-pytensor/ready
 	@PYTHONPATH=benchmarks $(BENCH)/python -m gradbench.checkout "$(GRADBENCH)" $(ARGUMENTS)
 
 clean:
-	rm -rf .venv .venv-bench .venv-oldest .venv-pytensor build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-bench .venv-oldest .venv-pytensor .venv-pymc build dist .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -146,6 +151,13 @@ clean:
 	@echo "preparing .venv-bench (once; this downloads PyTorch and JAX)"
 	@$(PYTHON) -m venv .venv-bench
 	@$(BENCH)/python $(INSTALL) -e '.[bench]'
+	@touch $@
+
+# PyMC needs an older PyTensor than the benchmarks.
+.venv-pymc/ready:
+	@echo "preparing .venv-pymc (once)"
+	@$(PYTHON) -m venv .venv-pymc
+	@$(PYMC)/python $(INSTALL) 'pymc>=5'
 	@touch $@
 
 # PyTensor has its own environment, since it pins other versions (benchmarks/native/elsewhere.py).

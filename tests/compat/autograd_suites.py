@@ -1,14 +1,16 @@
 """Test suites of programs written for autograd, run with autograd and with the import hook.
 
-    python tests/compat/autograd_suites.py [--python PYTHON] [--only-hook] [--report FILE]
-        autograd=~/autograd lifelines=~/lifelines ...
+    python tests/compat/autograd_suites.py [--python PYTHON] [--kinds hook strict ...]
+        [--report FILE] -- autograd=~/autograd lifelines=~/lifelines ...
 
 Each argument names a checkout; SUITES says what of it runs.  The Python given needs the
-requirements of these packages, autograd, pytest, pytest-timeout, and those of wengert, but not
-wengert itself, whose sources are found by PYTHONPATH.  Nothing of the checkouts is changed.
+requirements of these packages, autograd, pytest, pytest-timeout, pytest-cov, pytest-xdist and those
+of wengert, but not wengert itself, whose sources are found by PYTHONPATH.  Nothing of the checkouts
+is changed.
 
-Prints for each suite how many tests pass with autograd and with the hook, and the tests that pass
-with autograd only.  Seeds of NumPy's generator are the same in both runs.
+Prints for each suite how many tests pass with autograd, with the hook, and with the hook and
+`--strict`, and the tests that pass with autograd only.  Seeds of NumPy's generator are the same in
+all runs.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ SUITES: dict[str, list[str]] = {
     "SurPyval": ["surpyval/tests"],
     "lifelines": ["lifelines/tests"],
 }
+HOOK = ["-m", "wengert.compat.autograd"]
+KINDS: dict[str, list[str]] = {"autograd": [], "hook": HOOK, "strict": [*HOOK, "--strict"]}
 TIMEOUT_SECONDS = 600  # of one test
 SEEDED = '''
 """A plugin of pytest: the same seed before each test."""
@@ -53,7 +57,7 @@ def _seeded():
 '''
 
 
-def outcomes(python: str, folder: Path, arguments: list[str], hooked: bool) -> dict[str, str]:
+def outcomes(python: str, folder: Path, arguments: list[str], kind: str) -> dict[str, str]:
     """The outcome of each test of a suite, by its name."""
     given = [str(p.relative_to(folder)) for a in arguments if "*" in a
              for p in sorted(folder.glob(a))]  # fmt: skip
@@ -61,8 +65,8 @@ def outcomes(python: str, folder: Path, arguments: list[str], hooked: bool) -> d
     with tempfile.TemporaryDirectory() as place:
         report = Path(place) / "report.xml"
         (Path(place) / "seeded_tests.py").write_text(SEEDED)
-        command = [python, *(["-m", "wengert.compat.autograd"] if hooked else [])]
-        command += ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "seeded_tests"]
+        command = [python, *KINDS[kind], "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "seeded_tests"]
         command += ["-o", "addopts=", f"--timeout={TIMEOUT_SECONDS}", f"--junitxml={report}"]
         paths = [place, str(SOURCES), str(folder / "src")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "Agg"}
@@ -89,14 +93,16 @@ def compare(name: str, found: dict[str, dict[str, str]]) -> str:
         for kind, of in found.items()
     }
     lines = [f"{name}: " + ", ".join(f"{kind} {n} of {m}" for kind, (n, m) in counts.items())]
-    if len(found) == 2:
-        theirs, ours = found.values()
+    theirs = found.get("autograd", {})
+    for kind, ours in found.items():
+        if not theirs or kind == "autograd":
+            continue
         for test in theirs:
             if theirs[test] == "passed" and ours.get(test, "missing") != "passed":
-                lines.append(f"    only with autograd: {test} ({ours.get(test, 'missing')})")
+                lines.append(f"    not with {kind}: {test} ({ours.get(test, 'missing')})")
         for test in ours:
             if ours[test] == "passed" and theirs.get(test, "missing") != "passed":
-                lines.append(f"    only with wengert: {test} ({theirs.get(test, 'missing')})")
+                lines.append(f"    only with {kind}: {test} ({theirs.get(test, 'missing')})")
     return "\n".join(lines)
 
 
@@ -105,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkouts", nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--only-hook", action="store_true", help="not with autograd itself")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--report", type=Path, help="write the outcomes as JSON")
     options = parser.parse_args()
     python = str(Path(options.python).expanduser().absolute())
@@ -115,8 +121,7 @@ def main() -> None:
         if name not in SUITES or not folder:
             parser.error(f"{checkout!r}: pass NAME=FOLDER, with a name of {', '.join(SUITES)}")
         place = Path(folder).expanduser().resolve()
-        kinds = ["wengert"] if options.only_hook else ["autograd", "wengert"]
-        found = {kind: outcomes(python, place, SUITES[name], kind == "wengert") for kind in kinds}
+        found = {kind: outcomes(python, place, SUITES[name], kind) for kind in options.kinds}
         print(compare(name, found), flush=True)
         report[name] = found
     if options.report is not None:

@@ -63,6 +63,17 @@ def test_a_script_runs_unchanged(program):
     assert done.stdout.startswith("__main__ ['--a', 'b'] 6.0 wengert")
 
 
+def test_a_program_in_strict_mode(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import autograd.numpy as np\nfrom autograd import grad, strict\n"
+        "print(strict.is_strict(), grad(np.sin)(0.0))\n"
+    )
+    for arguments in (["program.py"], ["-m", "program"]):
+        done = run(tmp_path, "--strict", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == ["True", "1.0"]
+
+
 def test_the_command_says_how_it_is_used(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 2 and "usage" in done.stderr
@@ -98,7 +109,10 @@ def test_install_and_remove(hook):
     assert autograd.__spec__.name == "wengert.compat.autograd"
     with pytest.raises(ModuleNotFoundError, match="docs/autograd-users"):
         import autograd.nothing
+    hook.install(strict=True)
+    assert wengert.compat.autograd.strict.is_strict()
     hook.remove()
+    assert not wengert.compat.autograd.strict.is_strict()
     assert "autograd" not in sys.modules and "autograd.numpy" not in sys.modules
 
 

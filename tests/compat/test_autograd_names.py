@@ -279,3 +279,90 @@ def test_views_of_dicts_are_joined():
 
     g = grad(f)({"a": X, "b": 2 * X})
     onp.testing.assert_allclose(g["b"], 4 * X + 2.0 + onp.cos(2 * X))
+
+
+def test_arrays_made_in_a_function_can_be_assigned_to():
+    def f(x):
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = x[i] ** 2
+        y += x
+        return np.sum(y * x)
+
+    def of_numpy(x):
+        y = onp.zeros(3)
+        y[1:] = x[:-1] ** 2
+        return onp.sum(y)
+
+    expected = 3 * X**2 + 2 * X
+    onp.testing.assert_allclose(grad(f)(X), expected, rtol=1e-14)
+    onp.testing.assert_allclose(wg.grad(f)(X), expected, rtol=1e-14)
+    onp.testing.assert_allclose(wg.jit(grad(f))(X), expected, rtol=1e-14)
+    onp.testing.assert_allclose(grad(of_numpy)(X), [1.0, -2.0, 0.0])
+
+
+def test_docstrings_of_gradients():
+    assert autograd.grad.__doc__.lstrip().startswith("Returns a function which")
+    assert grad(onp.sin, 1).__name__ == "grad_of_sin_wrt_argnum_1"
+    assert grad(onp.sin, 1).__doc__.startswith("    grad of function sin with")
+
+
+@pytest.fixture
+def strict():
+    autograd.strict.enable()
+    yield autograd.strict
+    autograd.strict.disable()
+
+
+def test_strict_mode_refuses_assignments_to_elements(strict):
+    def stored(x):
+        y = np.zeros(3)
+        y[0] = x[0]
+        return np.sum(y)
+
+    def written(x):
+        y = 2.0 * x
+        y[0] = 1.0
+        return np.sum(y)
+
+    def plain(x):
+        y = onp.zeros(3)
+        y[0] = 2.0
+        return np.sum(x * y)
+
+    for f in (stored, written):
+        with pytest.raises(TypeError, match="without --strict"):
+            grad(f)(X)
+    assert grad(plain)(X).tolist() == [2.0, 0.0, 0.0]
+    assert stored(X) == 0.5  # not differentiated
+    strict.disable()
+    assert grad(stored)(X).tolist() == [1.0, 0.0, 0.0] and grad(written)(X).tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x: np.fft.rfft(x), 3),
+        (lambda x: np.fft.rfft(x, 5), 4),
+        (lambda x: np.fft.irfft(x, n=5), 4),
+        (lambda x: np.fft.rfft2(x), (4, 3)),
+        (lambda x: np.fft.rfftn(x, axes=(1, 0)), (3, 4)),
+        (lambda x: np.fft.rfftn(x, (4, 5), (0, 1)), (4, 4)),
+        (lambda x: np.fft.irfftn(x, (4, 5), (0, 1)), (4, 4)),
+    ],
+)
+def test_strict_mode_refuses_real_transforms_of_odd_lengths(f, shape, strict):
+    x = onp.cos(onp.arange(onp.prod(shape), dtype=float)).reshape(shape)
+    energy = lambda x: np.sum(np.abs(f(x)) ** 2)  # noqa: E731
+    with pytest.raises(NotImplementedError, match="without --strict"):
+        grad(energy)(x)
+    strict.disable()
+    check_grads(energy)(x)
+
+
+def test_strict_mode_allows_even_lengths_and_has_integers_of_its_own(strict):
+    for f in (lambda x: np.fft.rfft(x), lambda x: np.fft.irfft(x), lambda x: np.fft.rfft(x, 2)):
+        assert grad(lambda x, f=f: np.sum(np.abs(f(x)) ** 2))(onp.ones(4)).shape == (4,)
+    assert not isinstance(onp.int64(3), np.int64) and not isinstance(onp.int64(3), np.integer)
+    strict.disable()
+    assert isinstance(onp.int64(3), np.int64) and isinstance(onp.int64(3), np.integer)

@@ -69,6 +69,13 @@ SERIES = {
     "reindex": lambda s: s.reindex(["e", "z", "a"]),
     "shift": lambda s: s.shift(1),
     "diff": lambda s: s.diff(),
+    "pct_change": lambda s: s.fillna(2.0).pct_change(),
+    "pct_change of two": lambda s: s.fillna(2.0).pct_change(periods=2),
+    "rolling sum": lambda s: s.rolling(2).sum(),
+    "rolling mean": lambda s: s.fillna(1.0).rolling(3).mean(),
+    "rolling moments": lambda s: s.fillna(1.0).rolling(3).std() + s.rolling(2).var(ddof=0),
+    "rolling extremes": lambda s: s.rolling(2).max() - s.rolling(2).min() + s.rolling(1).median(),
+    "rolling over more": lambda s: s.rolling(9).mean(),
     "returns": lambda s: s / s.shift(1) - 1.0,
     "rename": lambda s: s.rename("other"),
     "sort_index": lambda s: s.sort_index(ascending=False),
@@ -100,6 +107,8 @@ SERIES = {
     "nothing": lambda s: s,
 }
 TABLES = {
+    "rolling": lambda d: d.rolling(2).mean(),
+    "relative changes": lambda d: d.pct_change().iloc[:, 0],
     "operators": lambda d: 2 * d**2 - d / 3,
     "rows": lambda d: d * ROW,
     "a row on the left": lambda d: ROW - d,
@@ -426,10 +435,13 @@ def test_integers_and_derived_classes():
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
-        (lambda s: s.rolling(2).mean().sum(), OperandError, r"Series\.rolling is not supported"),
+        (lambda s: s.ewm(alpha=0.5).mean(), OperandError, r"Series\.ewm is not supported"),
+        (lambda s: s.rolling(2, center=True).sum(), ArgumentError, "was given center"),
+        (lambda s: s.rolling("2D").sum(), ArgumentError, "was given '2D'"),
+        (lambda s: s.rolling(2).skew(), AttributeError, "no 'skew', only sum, mean"),
+        (lambda s: pd.DataFrame({"a": W}).assign(b=s), OperandError, "hold plain numbers"),
         (lambda s: s.groupby(level=0).sum(), OperandError, r"Series\.groupby is not supported"),
         (lambda s: s.apply(np.sin), OperandError, "apply"),
-        (lambda s: s.dropna().sum(), OperandError, "dropna"),
         (lambda s: s * W.rename(index={"a": "z"}), ShapeError, r"x\.reindex\(y\.index\)"),
         (lambda s: s * W[::-1], ShapeError, "pandas would align them"),
         (lambda s: s + np.ones(3), ShapeError, "matched by position"),
@@ -467,6 +479,20 @@ def test_values_that_are_taken_are_not_the_values_of_the_object():
 
     assert wg.jit(f)(W) == 15.0 + 2.0 * 114.0 and W["a"] == 1.0
     assert wg.grad(f)(W).tolist() == [1.0, 3.0, 3.0, 3.0, 3.0]
+
+
+def test_elements_that_are_nan_are_left_out_where_they_are_known():
+    x = pd.Series([1.0, 3.0, 2.0], index=list("abc"))
+    returns = lambda x: (np.log(x / x.shift(1)).dropna() ** 2).sum()  # noqa: E731
+    slope = wg.grad(returns)(x)
+    for label in x.index:
+        step = pd.Series({k: 1e-6 * (k == label) for k in x.index})
+        expected = (returns(x + step) - returns(x - step)) / 2e-6
+        np.testing.assert_allclose(slope[label], expected, rtol=1e-8, atol=1e-9)
+    value, _ = wg.vjp(lambda d: d.dropna(), D)
+    pd.testing.assert_frame_equal(value, D.dropna())
+    with pytest.raises(TraceError, match="where"):
+        wg.jit(returns)(x)
 
 
 def test_masks():

@@ -118,7 +118,8 @@ class Variables:
         elif spec.dtype.kind in "fc":
             return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
         else:
-            kind, remedy = f"{spec}", "Cast it first, x.astype(float)"
+            cast = "float(x)" if isinstance(value, int) else "x.astype(float)"
+            kind, remedy = f"{spec}", f"Cast it first, {cast}"
         path = pytree.paths(tree_)[i]
         raise NotDifferentiableError(
             f"{what}: the argument{' at ' + path if path else ''} is {kind}, and only floating "

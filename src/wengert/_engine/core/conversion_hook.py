@@ -12,6 +12,7 @@ Every transformation runs ``converted(fun)`` in place of ``fun``.
     conversion           a block in which functions are converted, or are not
     CONVERTER            the module that converts, imported at first use
     NAMESPACES           the modules that are replaced in converted functions
+    NUMPY_NAMESPACES     those with NumPy's functions that create arrays
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ CONVERTER: list[str] = []  # the full name of a module with `convert`, set by we
 # Modules that are replaced in converted functions, with their replacements; set by
 # wengert/__init__.py.
 NAMESPACES: dict[str, str] = {}
+NUMPY_NAMESPACES = {"numpy", "wengert.numpy"}
 _enabled: Blocks[bool] = Blocks("wengert_conversion", True)
 
 

@@ -24,7 +24,7 @@ from typing import Any, cast
 import numpy as np
 
 from wengert._engine.core.array_states import is_unshared, is_unshared_view
-from wengert._engine.core.conversion_hook import NAMESPACES
+from wengert._engine.core.conversion_hook import NAMESPACES, NUMPY_NAMESPACES
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.core.node import constant
@@ -75,9 +75,9 @@ class Namespace(ModuleType):
 
 def _attribute(real: ModuleType, tensor_module: ModuleType | None, name: str) -> Any:
     """The attribute of a replaced module."""
-    if real.__name__ in ("numpy", "wengert.numpy"):
+    if real.__name__ in NUMPY_NAMESPACES:
         if name in _CREATION:
-            return _creation_function(name)
+            return _creation_function(tensor_module, name)
         if name in ("ndenumerate", "nditer"):
             return getattr(import_module("wengert._engine.frontend.running.array_iteration"), name)
         if name == "random":  # wengert.random has other generators
@@ -160,8 +160,8 @@ def has_replacement(x: object) -> bool:
 
 
 @functools.cache
-def _creation_function(name: str) -> Any:
-    create = getattr(import_module(NAMESPACES["numpy"]), name)
+def _creation_function(module: ModuleType | None, name: str) -> Any:
+    create = getattr(module, name)
     if not callable(create):
         return _IndexedCreation(create)
     make = _created_uninitialized if name in ("empty", "empty_like") else _created

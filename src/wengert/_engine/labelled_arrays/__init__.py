@@ -10,6 +10,7 @@ pandas_labels.py      indices of pandas
 pandas_tensors.py     SeriesTensor, TableTensor: what a function gets in place of pandas' objects
 pandas_operands.py    operands of their operators: equal labels, or an error
 pandas_reductions.py  sums and moments, which skip NaN, cumulative sums
+pandas_windows.py     rolling windows, relative changes, elements that are not NaN
 pandas_functions.py   NumPy's functions of them
 
 The package is imported at the first call with such an argument (core/labelled_arrays.py), and

@@ -25,6 +25,7 @@ from .pandas_functions import call_function, call_ufunc
 from .pandas_labels import CLASSES, SeriesAxes, TableAxes, axes_of
 from .pandas_operands import elementwise, given, product
 from .pandas_reductions import PandasReductions
+from .pandas_windows import PandasWindows
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -38,10 +39,15 @@ SELECTIONS = frozenset(
     """copy drop droplevel head reindex reindex_like rename rename_axis set_axis shift
     sort_index squeeze swaplevel tail take transpose truncate unstack xs""".split()
 )
+HELD = (  # pandas itself asks an operand for its attribute `_values`
+    "pandas was given an object whose values are differentiated or traced, and its own objects "
+    "hold plain numbers. Use the values, "
+    "x.to_numpy(), with functions of NumPy (np.bincount in place of groupby)"
+)
 _INTEGERS = ("floordiv", "mod")  # pandas divides an integer by zero in its own way
 
 
-class LabelledValues(PandasReductions, LabelledTensor):
+class LabelledValues(PandasReductions, PandasWindows, LabelledTensor):
     """The base of both classes.
 
     Attributes
@@ -106,6 +112,8 @@ class LabelledValues(PandasReductions, LabelledTensor):
     def __getattr__(self, name: str) -> Any:
         if name in SELECTIONS:
             return self._selection(name)
+        if name == "_values":
+            raise OperandError(HELD + at(user_line()) + ".")
         if name.startswith("_") or not hasattr(self._library_class, name):
             if not name.startswith("_") and name in self.keys():
                 return self[name]
@@ -199,10 +207,6 @@ class LabelledValues(PandasReductions, LabelledTensor):
             f"a {self._library_class.__name__} as a boolean is ambiguous. Use any() or "
             f"all(){at(user_line())}."
         )
-
-    def diff(self, periods: int = 1) -> Any:
-        """Differences of each element and the one `periods` before it."""
-        return self - self.shift(periods)
 
     # ---- elementwise -----------------------------------------------------------------------------
 

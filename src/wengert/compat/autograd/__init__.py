@@ -13,6 +13,7 @@ builtins                isinstance, type, dict, list and tuple that accept tenso
 test_util               check_grads
 core, util              names that programs import from there
 import_hook, __main__   `import autograd` gives this package
+strict                  refuse what autograd refuses
 misc/                   flatten, optimizers, fixed_points
 numpy/                  NumPy's functions, by autograd's module names
 scipy/                  SciPy's functions, by autograd's module names
@@ -32,6 +33,7 @@ docs/autograd-users.md lists the other differences.
 import importlib
 from typing import Any
 
+from wengert._engine.core.conversion_hook import NAMESPACES, NUMPY_NAMESPACES
 from wengert._engine.core.lazy_import import exported, public_dir
 
 from .builtins import *
@@ -44,9 +46,14 @@ SUBMODULES = (
     "misc",
     "numpy",
     "scipy",
+    "strict",
     "test_util",
     "util",
 )  # imported when they are asked for
+
+# `import wengert.compat.autograd.numpy as np`: arrays made by np.zeros can be assigned to.
+NAMESPACES[f"{__name__}.numpy"] = f"{__name__}.numpy"
+NUMPY_NAMESPACES.add(f"{__name__}.numpy")
 
 globals()["__all__"] = ["primitive", *exported(__name__, "builtins differential_operators")]
 

@@ -111,7 +111,10 @@ def _seed(value: Any, what: str) -> Any:
 
 @unary_to_nary
 def grad(fun: Callable[..., Any], x: Any) -> Any:
-    """``grad(fun, argnum=0)(*args)`` is the gradient of a real scalar function.
+    """
+    Returns a function which has the arguments of a real scalar function, and gives its gradient.
+
+    ``grad(fun, argnum=0)(*args)`` is the gradient with respect to the argument of that index.
 
     Examples
     --------

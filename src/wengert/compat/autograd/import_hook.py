@@ -75,8 +75,13 @@ def import_all(package: str) -> None:
 _FINDER = Finder()
 
 
-def install() -> None:
+def install(strict: bool = False) -> None:
     """Make ``import autograd`` give `wengert.compat.autograd`, in this process.
+
+    Parameters
+    ----------
+    strict : bool, default False
+        Refuse what autograd refuses (strict.py), for programs that must also run with autograd.
 
     Raises
     ------
@@ -93,6 +98,8 @@ def install() -> None:
     1.0
     >>> import_hook.remove()
     """
+    if strict:
+        importlib.import_module(f"{_PACKAGE}.strict").enable()
     if _FINDER in sys.meta_path:
         return
     found: Any = sys.modules.get(NAME)
@@ -109,5 +116,6 @@ def remove() -> None:
     """Remove the hook: later imports of autograd give autograd itself, if it is installed."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
+        importlib.import_module(f"{_PACKAGE}.strict").disable()
         for name in [n for n in sys.modules if n == NAME or n.startswith(f"{NAME}.")]:
             del sys.modules[name]

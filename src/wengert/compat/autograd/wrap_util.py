@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.core.validation import integers
 
@@ -59,7 +60,7 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
                 full = list(args)
                 for i, value in zip(chosen, [x] if is_one else x, strict=True):
                     full[i] = value
-                return fun(*full, **kwargs)
+                return converted(fun)(*full, **kwargs)
 
             of_one.__name__ = get_name(fun)
             found = args[chosen[0]] if is_one else tuple([args[i] for i in chosen])
@@ -67,7 +68,9 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
             return operator(of_one, x, *more, **options)
 
         of_arguments.__name__ = f"{name}_of_{get_name(fun)}_wrt_argnum_{argnum}"
-        of_arguments.__doc__ = f"{name} of {get_name(fun)} with respect to argument {argnum}."
+        of_arguments.__doc__ = (
+            f"    {name} of function {get_name(fun)} with respect to argument {argnum}."
+        )
         return of_arguments
 
     return of_function

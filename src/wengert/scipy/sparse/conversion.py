@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.static_params import frozen
 from wengert._engine.tensor.numpy_dispatch import as_tensor
@@ -196,11 +196,6 @@ def coordinates(array: Any) -> Any:
     if structure.format == "coo":
         return structure.arrays
     return planned(("coords", structure), lambda: structure.numbered.tocoo(copy=False).coords)
-
-
-def dtype_of_data(array: Any) -> Any:
-    """The dtype of the elements."""
-    return dtype_of(array.data)
 
 
 def at_coordinates(array: Any, x: Any) -> Any:

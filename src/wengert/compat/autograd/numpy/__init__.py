@@ -2,7 +2,7 @@
 
 numpy_wrapper.py  functions that autograd changes or adds
 linalg.py         linalg, with autograd's derivative of eigenvalues
-fft               that of wengert.numpy
+fft.py            those of wengert.numpy; autograd's refusals in strict mode
 random            NumPy's own
 numpy_boxes.py    ArrayBox
 numpy_vjps.py     helpers for rules: unbroadcast, unbroadcast_f
@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from .... import numpy as _ours
+from . import fft as fft
 from . import linalg as linalg
 from . import numpy_boxes as numpy_boxes
 from . import numpy_vjps as numpy_vjps
@@ -22,11 +23,10 @@ from . import numpy_wrapper
 from .numpy_wrapper import *  # noqa: F403
 
 # For `from wengert.compat.autograd.numpy import *`.
-globals()["__all__"] = sorted({*_ours.__all__, *numpy_wrapper.__all__, "linalg"})
+globals()["__all__"] = sorted({*_ours.__all__, *numpy_wrapper.__all__, "fft", "linalg"})
 
 # For `import wengert.compat.autograd.numpy.random as npr`.
-for _name in ("fft", "random"):
-    sys.modules[f"{__name__}.{_name}"] = getattr(_ours, _name)
+sys.modules[f"{__name__}.random"] = _ours.random
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, v
 from wengert.errors import ArgumentError, at, user_line
 
 from .... import numpy as wnp
+from ..strict import is_strict
 from .numpy_vjps import metadata
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
 ]
 _ARRAYS = (Handle, np.ndarray, np.generic)
 _MISSING: Any = object()
+_isinstance = type.__instancecheck__
 
 
 def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Any:
@@ -120,10 +122,13 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
 
 
 class _OfTensors(type):
-    """The class of integer types that accept tensors: instances are those of NumPy's type."""
+    """The class of integer types that accept tensors: instances are those of NumPy's type.
+
+    In strict mode they are not, as with autograd, whose types are subclasses of NumPy's.
+    """
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.__mro__[1])
+        return _isinstance(cls, instance) if is_strict() else isinstance(instance, cls.__mro__[1])
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return issubclass(subclass, cls.__mro__[1])

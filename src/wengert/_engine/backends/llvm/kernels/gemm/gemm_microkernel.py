@@ -67,11 +67,6 @@ class GemmTile(NamedTuple):
         return of_a, self.step_of_b, self.row_of_c
 
     @property
-    def all_strides(self) -> tuple[int, int, int, int]:
-        """The strides of a, b and c."""
-        return self.row_of_a, self.step_of_a, self.step_of_b, self.row_of_c
-
-    @property
     def width(self) -> int:
         """The number of elements of a vector."""
         return execution_engine.vector_bytes() // self.dtype.itemsize
