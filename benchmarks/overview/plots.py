@@ -9,6 +9,7 @@ One is where wengert stands; right of it is slower than wengert.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from native.page import duration, kind
@@ -98,7 +99,8 @@ def of_all(found: Everything, sections: Sequence[Section] | None = None) -> str:
     axis(drawing, scale, top, bottom)
     for i, (section, peers, hand) in enumerate(rows):
         y = top + ROW * (i + 0.5)
-        drawing.text(10, y + 4, f"{section.suite}: {titled(section)}"[:52])
+        label = f"{section.suite}: {titled(section)}"
+        drawing.text(10, y + 4, textwrap.shorten(label, 52, placeholder=" ..."))
         for ratios, tint, shape in ((hand, HAND, "square"), (peers, PEER, "circle")):
             for case, ratio in ratios.items():
                 drawing.dot(scale.at(clipped(ratio)), y, tint, f"{case}: {ratio:.3g}", shape)

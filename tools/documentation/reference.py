@@ -30,8 +30,12 @@ def write(folder: Path) -> None:
     places = first_places()
     lines = ["API reference", "=============", "", INTRODUCTION, ""]
     for group, listed in public_names.GROUPS.items():
-        lines += [group, "-" * len(group), "", ".. toctree::", "   :maxdepth: 1", ""]
+        lines += [group, "-" * len(group), "", ".. toctree::", "   :hidden:", ""]
         lines += [f"   {name}" for name in listed.split()] + [""]
+        lines += [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
+        for name in listed.split():
+            lines += [f"   * - :doc:`{name}`", f"     - {opening(name)}"]
+        lines.append("")
     (folder / "index.rst").write_text("\n".join(lines), encoding="utf-8")
     for name in public_names.MODULES:
         (folder / f"{name}.rst").write_text(page(name, places), encoding="utf-8")
@@ -55,11 +59,15 @@ def first_places() -> Places:
     return found
 
 
+def opening(module: str) -> str:
+    """What a module is, in the first sentence of its docstring."""
+    first = inspect.cleandoc(public_names.module(module).__doc__ or "").split("\n\n")[0]
+    return docstrings.summary(first, lambda name: None)
+
+
 def page(module: str, places: Places) -> str:
     """The text of the page of a module."""
-    opening = inspect.cleandoc(public_names.module(module).__doc__ or "").split("\n\n")[0]
-    opening = docstrings.summary(opening, lambda name: None)
-    lines = [module, "=" * len(module), "", opening, "", f".. py:module:: {module}", ""]
+    lines = [module, "=" * len(module), "", opening(module), "", f".. py:module:: {module}", ""]
     if module == "wengert":
         sections = public_names.subjects()
     else:
