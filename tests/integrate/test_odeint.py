@@ -154,10 +154,70 @@ def test_times_out_of_order():
         wg.grad(lambda y: np.sum(states(RATES, y, np.zeros((0,)))))(START)
 
 
-@pytest.mark.parametrize("option", [{"full_output": True}, {"hmin": 1e-3}])
-def test_options_of_scipy_only(option):
-    odeint(species, START, TIMES, tuple(RATES), **option)
-    with pytest.raises(ArgumentError, match="solve_ivp"):
+def test_counts_of_steps_are_those_of_scipy_by_name():
+    _, right = scipy.integrate.odeint(species, START, TIMES, tuple(RATES), full_output=True)
+    found = {}
+
+    def f(p, times):
+        y, info = states(p, START, times, full_output=True)
+        found.update(info)
+        return y
+
+    def arrays(p, times):
+        f(p, times)
+        return {name: x for name, x in found.items() if isinstance(x, np.ndarray | wg.Tensor)}
+
+    assert (wg.jacobian(f)(RATES, TIMES) == wg.jacobian(states)(RATES, START, TIMES)).all()
+    assert found["message"] == right["message"]
+    eager, compiled = dict(found), wg.jit(arrays)(RATES, TIMES)
+    assert list(eager) == list(right)
+    for name, expected in right.items():
+        assert type(eager[name]) is type(expected)
+        if isinstance(expected, np.ndarray):
+            assert (compiled[name] == eager[name]).all()
+            assert eager[name].dtype == expected.dtype and eager[name].shape == expected.shape
+    tcur, hu, nst = [eager[name] for name in ("tcur", "hu", "nst")]
+    assert (tcur >= TIMES[1:]).all() and (tcur - hu < TIMES[1:]).all()
+    assert (np.diff(nst) > 0).all() and nst[0] > 1 and tcur[-1] == TIMES[-1]
+    wg.jacobian(f)(RATES, TIMES[::-1])
+    assert (found["hu"] < 0).all() and found["tcur"][-1] == 0.0
+
+
+def with_counts(**options):
+    p, odeint = wg.tensor(RATES), wengert.scipy.integrate.odeint
+    return odeint(species, START, TIMES, tuple(p), full_output=True, **options)
+
+
+def test_counts_are_those_of_solve_ivp():
+    _, info = with_counts(rtol=1e-6, atol=1e-6)
+    options = {"rtol": 1e-6, "atol": 1e-6, "method": "rodas5p", "t_eval": TIMES}
+    other = wengert.scipy.integrate.solve_ivp(
+        lambda t, y: species(y, t, *RATES), (0.0, 2.0), wg.tensor(START), **options
+    )
+    assert (info["nfe"][-1], info["nje"][-1]) == (other.nfev, other.njev)
+
+
+def test_the_smallest_step():
+    """It replaces smaller ones whose errors are tolerated; others are failures."""
+    p, sizes = RATES, {"rtol": 1e-5, "atol": 1e-5, "h0": 1e-4}
+    _, unlimited = with_counts(**sizes)
+    y, info = with_counts(hmin=0.02, **sizes)
+    assert info["nst"][-1] < unlimited["nst"][-1]
+    right = scipy.integrate.odeint(species, START, TIMES, tuple(RATES), hmin=1e-3, **TIGHT)
+    np.testing.assert_allclose(wg.Tensor.numpy(y), right, rtol=1e-4)
+
+    def f(p):
+        return states(p, START, TIMES, hmin=0.1, rtol=1e-5, atol=1e-5)
+
+    with pytest.warns(scipy.integrate.ODEintWarning, match="smaller than hmin=0.1"):
+        slopes = wg.jacobian(f)(RATES)
+    for found in (slopes[:, 0], wg.jit(wg.jacobian(f))(RATES)[:, 0], wg.jit(f)(RATES)):
+        assert np.isnan(found).all(axis=1).tolist() == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize("option", [{"hmin": -1.0}, {"hmin": 0.2, "hmax": 0.1}, {"hmax": np.nan}])
+def test_limits_of_steps_that_cannot_be(option):
+    with pytest.raises(ArgumentError, match=r"hm(in|ax)"):
         wg.grad(lambda p: np.sum(states(p, START, TIMES, **option)))(RATES)
 
 

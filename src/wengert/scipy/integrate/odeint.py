@@ -3,13 +3,13 @@
 Without tensors SciPy's function is called.  With tensors, and in compiled functions, the steps are
 those of `rodas5p`, a Rosenbrock method, as problems may be stiff and LSODA cannot say in advance.
 
-    odeint    states at given times
+    odeint    states at given times, and counts of the steps
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,19 @@ import scipy.integrate
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import joining
+from wengert._engine.ops import casts, joining
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .ivp.initial_value import MESSAGES, IvpOptions, solve
+from .ivp.initial_value import MESSAGES, IvpOptions, solve, with_nan_derivatives
+from .ivp.loop import Status
+from .ivp.problem import fixed
 from .solve_ivp import uses_tensors
 
 __all__ = ["odeint"]
 
 _TOLERANCE = 1.49012e-8  # SciPy's default of both
+_SUCCESS = "Integration successful."
 _FEWEST_STEPS = 100_000  # that are allowed; LSODA's limit is for methods of higher order
 
 
@@ -72,8 +75,10 @@ def odeint(
         Whether `Dfun` returns the transpose.
     rtol, atol : float or array_like
         Tolerances, by default 1.49012e-8.
-    h0, hmax : float
-        The first and the largest step; by default chosen.
+    h0, hmax, hmin : float
+        The first, the largest and the smallest step; by default chosen. With `hmin` a step of this
+        size whose error is too large is a failure. Steps to the last time, and to those of `tcrit`,
+        may be smaller.
     mxstep : int
         The largest number of steps for each time; with tensors 100,000 are always allowed.
     tfirst : bool
@@ -81,15 +86,21 @@ def odeint(
     tcrit : array_like or Tensor, optional
         Critical times: with tensors, steps end and begin there, as with the `jump_ts` of
         `wengert.integrate.solve`, and the derivative with respect to them is exact.
-    full_output, hmin
-        Without tensors only.
+    full_output : bool
+        Whether the numbers of steps are returned, too.
     ml, mu, ixpr, mxhnil, mxordn, mxords, printmessg
         Of no effect with tensors.
 
     Returns
     -------
     array or Tensor, shape (m, n)
-        The states. With `full_output` also SciPy's dict.
+        The states.
+    infodict : dict
+        With `full_output`: SciPy's dict. With tensors 'hu', 'tcur', 'nst', 'nfe' and 'nje', the
+        size, the end and the number of the step that reached a time, and the numbers of evaluations
+        until then, are those of `rodas5p` (NaN and 0 of times that are not reached); 'nqu' is its
+        order, 5, and 'mused' 2, as of all methods for stiff problems. What only LSODA has is 0:
+        'tolsf', 'tsw', 'lenrw' and 'leniw'; 'imxer' is -1. 'message' is empty in graphs.
 
     Raises
     ------
@@ -134,7 +145,7 @@ def odeint(
         given = (args, Dfun, col_deriv, full_output, ml, mu, rtol, atol, tcrit, h0, hmax, hmin)
         more = (ixpr, mxstep, mxhnil, mxordn, mxords, printmessg, tfirst)
         return scipy.integrate.odeint(func, y0, t, *given, *more)
-    _refuse({"full_output": full_output, "hmin": hmin})
+    _check_sizes(hmin, hmax)
     options = IvpOptions(
         "rodas5p",
         _TOLERANCE if rtol is None else rtol,
@@ -144,6 +155,8 @@ def odeint(
         max(_FEWEST_STEPS, mxstep * times.shape[0]),
         jac=None if Dfun is None else _jacobian(_by_time(Dfun, args, tfirst), col_deriv),
         jump_ts=_critical(tcrit),
+        min_step=np.float64(hmin) if hmin else None,
+        keeps_steps=bool(full_output),
     )
     return _states(rhs, times, state, options)
 
@@ -192,29 +205,67 @@ def _jacobian(jac: Callable[..., Any], is_transposed: bool) -> Callable[..., Any
     return matrix
 
 
-def _refuse(given: dict[str, Any]) -> None:
-    """Refuse options that only SciPy's solver has."""
-    for name, value in given.items():
-        if value:
+def _check_sizes(hmin: Any, hmax: Any) -> None:
+    """Check the limits of the steps, which are plain numbers."""
+    for name, value in (("hmin", hmin), ("hmax", hmax)):
+        if is_traced(value) or not float(value_of(value)) >= 0:
             raise ArgumentError(
-                f"odeint with tensors: {name} is not supported. Leave it out, or call solve_ivp, "
-                f"which returns counts and finds events{at(user_line())}."
+                f"odeint: {name} is {value}, and must be a number that is known, and not "
+                f"negative{at(user_line())}."
             )
+    if 0 < float(value_of(hmax)) < float(value_of(hmin)):
+        raise ArgumentError(f"odeint: hmin={hmin} is larger than hmax={hmax}{at(user_line())}.")
 
 
 def _states(rhs: Callable[..., Any], times: Any, state: Any, options: IvpOptions) -> Any:
-    """The states at the times, of shape (m, n)."""
+    """The states at the times, of shape (m, n), and with `full_output` the steps."""
     found = solve(rhs, times[0], times[-1], state, options, "odeint", "times", times)
-    status = found.outcome.status
-    if not is_traced(status) and int(value_of(status)) < 0:
+    status, message = found.outcome.status, ""
+    if not is_traced(status):
+        message = _message(int(value_of(status)), options)
+    if message != _SUCCESS and message:
         warnings.warn(
-            f"odeint: {MESSAGES[int(value_of(status))]} The states at later times are "
-            f"NaN{at(user_line())}.",
+            f"odeint: {message} The states at later times are NaN{at(user_line())}.",
             scipy.integrate.ODEintWarning,
             stacklevel=3,
         )
-    states = found.outcome.saved[1]
+    outcome = found.outcome if is_traced(status) else with_nan_derivatives(found.outcome)
+    _, states, *steps = outcome.saved
     # No step is taken in an interval of length 0; its states move along the flow.
     flow = state + as_array(joining.stacked(rhs(times[0], state))) * (times - times[0])[:, None]
     states = np.where(times[0] == times[-1], flow, states)
-    return np.where(_in_order(times), states, np.nan) if is_traced(times) else states
+    states = np.where(_in_order(times), states, np.nan) if is_traced(times) else states
+    return (states, _step_info(steps, message)) if options.keeps_steps else states
+
+
+def _message(status: int, options: IvpOptions) -> str:
+    """The result in words, those of SciPy if the last time is reached."""
+    if status >= 0:
+        return _SUCCESS
+    if status == Status.TOO_SMALL and options.min_step is not None:
+        return f"The tolerances need a step that is smaller than hmin={options.min_step}."
+    return MESSAGES[status]
+
+
+def _step_info(steps: Sequence[Any], message: str) -> dict[str, Any]:
+    """SciPy's dict; see `odeint`."""
+    known = [fixed(x) if is_traced(x) else np.asarray(value_of(x)) for x in steps]
+    (sizes, ends), numbers = [known[0][1:, i] for i in range(2)], known[1][1:]
+    count = numbers.shape[0]
+    zeros, whole = np.zeros(count), np.ones(count, np.int32)
+    nst, nfe, nje = [casts.astype(numbers[:, i], np.int32) for i in range(3)]
+    return {
+        "hu": sizes,
+        "tcur": ends,
+        "tolsf": zeros,
+        "tsw": zeros.copy(),
+        "nst": nst,
+        "nfe": nfe,
+        "nje": nje,
+        "nqu": 5 * whole,
+        "imxer": -1,
+        "lenrw": 0,
+        "leniw": 0,
+        "mused": 2 * whole,
+        "message": message,
+    }

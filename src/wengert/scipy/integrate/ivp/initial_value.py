@@ -2,7 +2,8 @@
 
 IvpOptions    tolerances and limits of the steps
 IvpSolved     a solution
-solve      the solution of a problem for a vector
+solve         the solution of a problem for a vector
+with_nan_derivatives   of the states that are not reached, instead of zero
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ MESSAGES = {
 
 @dataclass(frozen=True)
 class IvpOptions:
-    """Tolerances and limits of the steps; see `wengert.integrate.solve`."""
+    """Tolerances and limits of the steps; see `wengert.integrate.solve`.
+
+    min_step : the smallest step; see `Settings`.
+    keeps_steps : see `IvpPlan`.
+    """
 
     method: object = "RK45"
     rtol: Any = 1e-3
@@ -62,6 +67,8 @@ class IvpOptions:
     mass: Any = None
     adjoint: str = "discrete"
     jump_ts: Any = None
+    min_step: Any = None
+    keeps_steps: bool = False
 
 
 class IvpSolved(NamedTuple):
@@ -140,6 +147,7 @@ def solve(
         moving=(is_recorded(t0), is_recorded(t1), is_recorded(jumps)),
         adjoint=adjoint,
         capacity=0 if adjoint == "discrete" else min(int(options.max_steps), _MAX_KEPT_STEPS),
+        keeps_steps=options.keeps_steps,
     )
     values = IvpValues(
         tuple(graphs),
@@ -154,6 +162,7 @@ def solve(
         mass,
         times,
         jumps,
+        options.min_step,
     )
     return IvpSolved(method, _in_buffers(plan, values, max_events, what))
 
@@ -191,7 +200,7 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
         if keeps_events:
             event_capacity = 1 + max([e.count for e in plan.events])
         found = solved(replace(plan, event_capacity=event_capacity), values)
-        return _with_nan_derivatives(found) if plan.save == "times" else found
+        return with_nan_derivatives(found) if plan.save == "times" else found
     capacity = _FIRST_CAPACITY if keeps_steps else plan.capacity
     while True:
         full = replace(
@@ -207,12 +216,12 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
             event_capacity *= _GROWTH
 
 
-def _with_nan_derivatives(found: IvpOutcome) -> IvpOutcome:
-    """Derivatives that are NaN, not zero, of the states that a failed solution did not reach."""
-    index, ys = found.saved
+def with_nan_derivatives(found: IvpOutcome) -> IvpOutcome:
+    """The results with derivatives that are NaN of saved states that are not reached."""
+    index, ys, *steps = found.saved
     is_missing = (found.status < 0) & (np.arange(ys.shape[0]) >= index)
     missing = np.where(is_missing, np.nan, 0.0)[:, None] * found.y
-    return found._replace(saved=(index, ys + missing))
+    return found._replace(saved=(index, ys + missing, *steps))
 
 
 def _leaves(values: IvpValues) -> list[Any]:

@@ -29,6 +29,7 @@ from .problem import IvpProblem, Tolerance, fixed
 from .step_control import StepControl
 
 _SMALLEST_LAST_ERROR = 1e-4  # for the PI controller
+_NEARLY_ONE = 1.00001  # steps of less than this many smallest steps are smallest ones
 _MIN_ULPS = 10  # the smallest step, in distances of adjacent numbers at t
 
 
@@ -50,6 +51,7 @@ class Settings:
     first_step : its absolute size, or None.
     max_step : the largest absolute size.
     max_steps : the largest number of attempts.
+    min_step : the smallest absolute size, except for steps to the end or to a jump; or None.
     memory : the memory limit of the backward pass, as in `while_loop`.
     moving : whether the ends of the interval, and the times of jumps, have derivatives.
     jumps : the times at which the right-hand side jumps, a vector, or None.
@@ -63,6 +65,7 @@ class Settings:
     memory: Any = None
     moving: tuple[bool, bool, bool] = (False, False, False)
     jumps: Any = None
+    min_step: Any = None
 
 
 class Attempt(NamedTuple):
@@ -75,6 +78,7 @@ class Attempt(NamedTuple):
     dense : as `MethodStep.dense`.
     end, y_end : where it ends: before t + h at an event that ends the integration or changes the
         state, and then `y_end` is the state after the change.
+    counts : evaluations so far, without those of observers.
     """
 
     accepted: Any
@@ -86,6 +90,7 @@ class Attempt(NamedTuple):
     dense: Any
     end: Any
     y_end: Any
+    counts: Evaluations
 
 
 class Observer:
@@ -261,6 +266,10 @@ def _attempt(
             carry, more = _restarted(problem, method, found, carry)
             counts = counts.plus(more)
     size = np.abs(h) * _factor(method, settings.control, step, error, accepted, s)
+    if settings.min_step is not None:
+        # Only an attempt of the smallest size that is rejected is a failure.
+        least = np.maximum(size, settings.min_step)
+        size = np.where(np.abs(h) > _NEARLY_ONE * settings.min_step, least, size)
     carry = _chosen(accepted, carry, step.rejected)
     if jumps is not None and jump is not None:
         is_reached = accepted & (fixed(t_end) == jump.time) & (jump.time != end) & ~stops
@@ -268,7 +277,8 @@ def _attempt(
             jump, is_reached, t_end, y_end, (carry, size), settings.tolerance, settings.max_step
         )
         counts = counts.plus(more)
-    attempt = Attempt(accepted, s.accepted, s.t, h, s.y, step.y, step.dense, fixed(t_end), y_end)
+    at_end = fixed(t_end), y_end, counts
+    attempt = Attempt(accepted, s.accepted, s.t, h, s.y, step.y, step.dense, *at_end)
     seen, extra, some_full = _observed(observers, s.observers, attempt, extra)
     is_full, counts = is_full | some_full, counts.plus(extra)
     status = _status(is_full, accepted & (t_end == end), stops)
@@ -338,6 +348,8 @@ def _limited(s: LoopState, settings: Settings, direction: Any, end: Any) -> tupl
     The first attempt takes at least the smallest step; repeated ones fail below it.
     """
     spacing = _MIN_ULPS * np.abs(np.nextafter(s.t, direction * np.inf) - s.t)
+    if settings.min_step is not None:
+        spacing = np.maximum(spacing, settings.min_step)
     size = np.minimum(s.size, settings.max_step)
     size = np.where(s.was_rejected, s.size, np.maximum(size, spacing))
     is_too_small = s.was_rejected & (size < spacing)

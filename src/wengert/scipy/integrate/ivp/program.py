@@ -54,6 +54,7 @@ class IvpPlan:
     save : "end", "times", "steps" or "dense"; `capacity` is the number of steps that are kept.
     memory : the memory limit of the backward pass.
     moving : whether the ends of the interval, and the times of jumps, have derivatives.
+    keeps_steps : with "times", whether sizes and numbers of steps are kept as in `AtTimes`.
     adjoint : one of `ADJOINTS`; `capacity` is the number of steps that a continuous one keeps.
     """
 
@@ -69,13 +70,14 @@ class IvpPlan:
     memory: int | str | None = None
     moving: tuple[bool, bool, bool] = (False, False, False)
     adjoint: str = "discrete"
+    keeps_steps: bool = False
 
 
 class IvpValues(NamedTuple):
     """What may be a tensor.
 
     captured : by the functions: the right-hand side, its Jacobian, each event and its reset.
-    first_step, mass, times, jumps : or None.
+    first_step, mass, times, jumps, min_step : or None.
     """
 
     captured: tuple[tuple[Any, ...], ...]
@@ -90,6 +92,7 @@ class IvpValues(NamedTuple):
     mass: Any = None
     times: Any = None
     jumps: Any = None
+    min_step: Any = None
 
 
 class IvpOutcome(NamedTuple):
@@ -160,7 +163,7 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
     savers: list[Observer] = []
     buffers = StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense" or keeps_all)
     if plan.save == "times":
-        savers.append(AtTimes(problem, plan.method, values.times))
+        savers.append(AtTimes(problem, plan.method, values.times, plan.keeps_steps))
     elif plan.save != "end":
         savers.append(buffers)
     if keeps_all:
@@ -174,6 +177,7 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
         plan.memory,
         plan.moving,
         values.jumps,
+        values.min_step,
     )
     last = integrate(
         problem, plan.method, settings, values.t0, values.t1, values.y0, savers, observed

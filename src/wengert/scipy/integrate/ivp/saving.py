@@ -22,16 +22,23 @@ class AtTimes(Observer):
     """The states at times in the order of the integration.
 
     times : a vector; its derivative is that of the interpolant.
+    keeps_steps : whether sizes, ends and numbers of the steps that reach the times are kept, too.
     """
 
-    def __init__(self, problem: IvpProblem, method: Method, times: Any) -> None:
+    def __init__(
+        self, problem: IvpProblem, method: Method, times: Any, keeps_steps: bool = False
+    ) -> None:
         # A plain array cannot be read at an index that is known only when the loop runs.
         self.problem, self.method, self.times = problem, method, as_tensor(times)
+        self.keeps_steps = keeps_steps
 
     def start(self, t: Any, y: Any) -> Any:
-        """No time is reached; the states are NaN."""
+        """No time is reached; the states are NaN, and numbers of steps and evaluations zero."""
         count = self.times.shape[0]
-        return np.int64(0), np.full((count, *y.shape), np.nan) + 0 * y
+        state = np.int64(0), np.full((count, *y.shape), np.nan) + 0 * y
+        if not self.keeps_steps:
+            return state
+        return *state, np.full((count, 2), np.nan), np.zeros((count, 3), np.int64)
 
     def after(self, state: Any, attempt: Attempt) -> tuple[Any, Evaluations]:
         """Interpolate at the times up to the end of the step."""
@@ -49,11 +56,15 @@ class AtTimes(Observer):
             prepared = method.prepared(problem, a.t, a.h, a.y, a.y_new, a.dense)
 
             def next_time(state: Any) -> Any:
-                index, ys = state
+                index, ys, *steps = state
                 theta = (times[index] - a.t) / a.h
-                ys = ys.copy()
+                ys, written = ys.copy(), []
                 ys[index] = method.interpolate(theta, a.h, a.y, a.y_new, prepared)
-                return index + 1, ys
+                for rows, row in zip(steps, _of_step(a), strict=False):
+                    rows = rows.copy()
+                    rows[index] = row
+                    written.append(rows)
+                return index + 1, ys, *written
 
             return while_loop(lambda s: is_reached(s[0]), next_time, state)
 
@@ -65,3 +76,10 @@ class AtTimes(Observer):
         some = is_reached(state[0])
         found = cond(some, saved, lambda state: state, state)
         return found, Evaluations(*[np.where(some, n, 0) for n in extra])
+
+
+def _of_step(attempt: Attempt) -> tuple[Any, Any]:
+    """The size and the end of a step; its number, and evaluations so far."""
+    a = attempt
+    numbers = [a.index + 1, a.counts.rhs, a.counts.jac]
+    return np.stack([a.h, a.end]), np.stack([np.int64(1) * n for n in numbers])
