@@ -199,7 +199,7 @@ def test_counts_are_those_of_solve_ivp():
 
 def test_the_smallest_step():
     """It replaces smaller ones whose errors are tolerated; others are failures."""
-    p, sizes = RATES, {"rtol": 1e-5, "atol": 1e-5, "h0": 1e-4}
+    sizes = {"rtol": 1e-5, "atol": 1e-5, "h0": 1e-4}
     _, unlimited = with_counts(**sizes)
     y, info = with_counts(hmin=0.02, **sizes)
     assert info["nst"][-1] < unlimited["nst"][-1]

@@ -45,6 +45,7 @@ MESSAGES = {
     Status.TOO_SMALL: "Required step size is less than spacing between numbers.",
     Status.TOO_MANY: "The largest number of steps was reached.",
     Status.NOT_FINITE: "The right-hand side is not finite.",
+    Status.INCONSISTENT: "No consistent initial values were found.",
 }
 
 

@@ -42,6 +42,7 @@ class Status:
     TOO_SMALL = -1
     TOO_MANY = -2
     NOT_FINITE = -3
+    INCONSISTENT = -4  # of SUNDIALS' IDA
 
 
 @dataclass(frozen=True)
@@ -265,11 +266,7 @@ def _attempt(
         if events.has_resets:
             carry, more = _restarted(problem, method, found, carry)
             counts = counts.plus(more)
-    size = np.abs(h) * _factor(method, settings.control, step, error, accepted, s)
-    if settings.min_step is not None:
-        # Only an attempt of the smallest size that is rejected is a failure.
-        least = np.maximum(size, settings.min_step)
-        size = np.where(np.abs(h) > _NEARLY_ONE * settings.min_step, least, size)
+    size = _next_size(method, settings, step, error, accepted, s, np.abs(h))
     carry = _chosen(accepted, carry, step.rejected)
     if jumps is not None and jump is not None:
         is_reached = accepted & (fixed(t_end) == jump.time) & (jump.time != end) & ~stops
@@ -277,8 +274,8 @@ def _attempt(
             jump, is_reached, t_end, y_end, (carry, size), settings.tolerance, settings.max_step
         )
         counts = counts.plus(more)
-    at_end = fixed(t_end), y_end, counts
-    attempt = Attempt(accepted, s.accepted, s.t, h, s.y, step.y, step.dense, *at_end)
+    ends = h, s.y, step.y, step.dense, fixed(t_end), y_end, counts
+    attempt = Attempt(accepted, s.accepted, s.t, *ends)
     seen, extra, some_full = _observed(observers, s.observers, attempt, extra)
     is_full, counts = is_full | some_full, counts.plus(extra)
     status = _status(is_full, accepted & (t_end == end), stops)
@@ -322,6 +319,24 @@ def _observed(
         counts = counts.shared(more)
         is_full = is_full | observer.is_full(state)
     return tuple(seen), counts, is_full
+
+
+def _next_size(
+    method: Method,
+    settings: Settings,
+    step: MethodStep,
+    error: Any,
+    accepted: Any,
+    s: LoopState,
+    size: Any,
+) -> Any:
+    """The size of the next attempt after one of a given size."""
+    found = size * _factor(method, settings.control, step, error, accepted, s)
+    if settings.min_step is None:
+        return found
+    # Only an attempt of the smallest size that is rejected is a failure.
+    is_larger = size > _NEARLY_ONE * settings.min_step
+    return np.where(is_larger, np.maximum(found, settings.min_step), found)
 
 
 def _factor(

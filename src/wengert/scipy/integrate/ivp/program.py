@@ -179,9 +179,8 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
         values.jumps,
         values.min_step,
     )
-    last = integrate(
-        problem, plan.method, settings, values.t0, values.t1, values.y0, savers, observed
-    )
+    ends = values.t0, values.t1, values.y0
+    last = integrate(problem, plan.method, settings, *ends, savers, observed)
     happened: tuple[Any, ...] = ()
     if observed is not None:
         _, counts, ts, ys = last.events
