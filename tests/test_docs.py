@@ -112,6 +112,8 @@ def test_page(page, tmp_path, monkeypatch):
     if "import nutpie" in text:
         for library in ("nutpie", "walnutpie", "arviz"):
             pytest.importorskip(library, reason="needs the extra `samplers`")
+    if 'method="CVODE"' in text:
+        pytest.importorskip("sksundae", reason="needs the extra `sundials`")
     for library in ("pandas", "xarray", "pint"):
         if f"import {library}" in text:
             pytest.importorskip(library, reason=f"needs {library}")

@@ -1,6 +1,8 @@
 """Differential equations with exact derivatives.
 
 solve              initial value problems: adaptive steps in one compiled loop
+residual_equations solve_dae: F(t, y, y') = 0, by SUNDIALS
+sundials           SUNDIALS as an optional backend
 solution           Solution, the result
 stochastic         solve_sde: stochastic equations by fixed steps; stochastic_steps its methods
 delay              solve_dde: delay equations by fixed steps
@@ -14,10 +16,20 @@ from wengert._engine.core.lazy_import import public_dir
 from wengert.scipy.integrate.ivp.events import Event
 
 from .delay import DdeSolution, solve_dde
+from .residual_equations import solve_dae
 from .solution import Solution
 from .solve import solve
 from .stochastic import SdeSolution, solve_sde
 
-__all__ = ["DdeSolution", "Event", "SdeSolution", "Solution", "solve", "solve_dde", "solve_sde"]
+__all__ = [
+    "DdeSolution",
+    "Event",
+    "SdeSolution",
+    "Solution",
+    "solve",
+    "solve_dae",
+    "solve_dde",
+    "solve_sde",
+]
 
 __dir__ = public_dir(__name__)

@@ -30,7 +30,8 @@ class Solution(NamedTuple):
         compiled function, states at times that were not reached are NaN.
     status : int
         0: the end is reached; 1: an event ended the integration; -1: a smaller step than the
-        spacing of numbers is needed; -2: `max_steps` were taken; -3: the function is not finite.
+        spacing of numbers is needed; -2: `max_steps` were taken; -3: the function is not finite;
+        -4: no initial values that satisfy the algebraic equations were found (by SUNDIALS' IDA).
     n_steps, n_rejected : int
         Steps, and attempts that were repeated with a smaller step.
     nfev, njev, nlu : int
@@ -96,6 +97,10 @@ _ADVICE = {
         "method"
     ),
     Status.NOT_FINITE: "the function, or the solution, is not finite there",
+    Status.INCONSISTENT: (
+        "give better first guesses of the algebraic components of the initial state; or the "
+        "equations do not determine them, and have an index above 1"
+    ),
 }
 
 

@@ -1,6 +1,8 @@
 """Initial value problems with adaptive steps, for states that are containers of arrays.
 
-    solve    the solution of y' = rhs(t, y, *args)
+    solve     the solution of y' = rhs(t, y, *args)
+    times_of  the times of the result, and the ends of the interval
+    finished  a solution with the state as users have it, checked
 
 Arguments are checked and converted here; the loop is in `wengert.scipy.integrate.ivp`.
 """
@@ -19,11 +21,13 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.scipy.integrate.ivp.dense_output import Interpolant
 from wengert.scipy.integrate.ivp.events import Event
-from wengert.scipy.integrate.ivp.initial_value import IvpOptions
+from wengert.scipy.integrate.ivp.initial_value import IvpOptions, IvpSolved
 from wengert.scipy.integrate.ivp.initial_value import solve as solve_vector
+from wengert.scipy.integrate.ivp.program import IvpOutcome
 
 from .solution import Solution, checked
 from .state_leaves import StateLeaves, as_state
+from .sundials.names import is_of_sundials
 
 _WHAT = "solve"
 
@@ -69,7 +73,10 @@ def solve(
         stiff problems, and with `mass`: 'rodas4', 'rodas5p', Rosenbrock methods, the fastest for
         few components; 'kvaerno3', 'kvaerno4', 'kvaerno5', and 'Radau' of order 5, for real states,
         whose stages are solved by Newton's method with one factorization for several steps; 'BDF',
-        backward differences of order 1 to 5, with the fewest evaluations in a step.
+        backward differences of order 1 to 5, with the fewest evaluations in a step. With
+        SUNDIALS (``pip install 'wengert[sundials]'``): 'CVODE', 'CVODE_Adams', and 'IDA' with a
+        mass matrix of any rank, whose derivatives are those of the exact solution to the
+        tolerances; they take no events, `dense`, `jump_ts`, `adjoint` or all steps.
     rtol, atol : float or vector
         Relative and absolute tolerance of the error in each step.
     saveat : array, or 'steps', optional
@@ -117,11 +124,14 @@ def solve(
         The end is not reached, with `check`.
     ArgumentError, ShapeError, DtypeError, StructureError
         An argument cannot be.
+    BackendError
+        The method is one of SUNDIALS, and this is not installed.
     TraceError
         All steps are asked for in a graph.
 
     See Also
     --------
+    solve_dae : equations that are not solved for the derivative.
     wengert.scipy.integrate.solve_ivp : with the interface of SciPy.
 
     Notes
@@ -147,7 +157,7 @@ def solve(
     [-0.59326, 3.05791]
     """
     function(rhs, _WHAT)
-    times, t0, t1 = _times(t, saveat)
+    times, t0, t1 = times_of(t, saveat, _WHAT)
     save = _kind_of_result(saveat, times, dense)
     y0 = as_state(y0)
     leaves = StateLeaves(y0, f"{_WHAT}: the state")
@@ -162,22 +172,64 @@ def solve(
     given_jac = None if jac is None else vector_jac
     sizes = first_step, max_step, max_steps
     options = IvpOptions(method, rtol, atol, *sizes, memory, given_jac, mass, adjoint, jump_ts)
+    start, many = leaves.vector(leaves.leaves.values), _listed(events)
+    if is_of_sundials(method):
+        outcome = _by_sundials(vector_rhs, t0, t1, start, options, times, save, bool(many))
+        return finished(None, outcome, save, times, leaves, check, _WHAT)
     found = solve_vector(
         vector_rhs,
         t0,
         t1,
-        leaves.vector(leaves.leaves.values),
+        start,
         options,
         _WHAT,
         save,
         None if save != "times" else times,
-        [_event(e, leaves, args) for e in _listed(events)],
+        [_event(e, leaves, args) for e in many],
         max_events,
     )
+    return finished(found.method, found.outcome, save, times, leaves, check, _WHAT)
+
+
+def _by_sundials(
+    f: Callable[[Any, Any], Any],
+    t0: Any,
+    t1: Any,
+    start: Any,
+    options: IvpOptions,
+    times: Any,
+    save: str,
+    has_events: bool,
+) -> IvpOutcome:
+    """The solution by a solver of SUNDIALS, which does not take all options."""
+    from .sundials.vector_problems import solve_vector
+
+    refused = {
+        "events": has_events,
+        "jump_ts": options.jump_ts is not None,
+        "dense": save == "dense",
+        "saveat='steps'": save == "steps",
+        f"adjoint={options.adjoint!r}": options.adjoint != "discrete",
+    }
+    return solve_vector(f, t0, t1, start, options, _WHAT, times, refused)
+
+
+def finished(
+    method: Any,
+    outcome: IvpOutcome,
+    save: str,
+    times: Any,
+    leaves: StateLeaves,
+    check: bool,
+    what: str,
+) -> Solution:
+    """The solution with the state as users have it; an error if it is checked and has failed.
+
+    method : of the interpolant, if `save` is "dense".
+    """
     if check:
-        end = checked(found.outcome.status, found.outcome.t, found.outcome.y, _WHAT)
-        found = found._replace(outcome=found.outcome._replace(y=end))
-    return _solution(found, save, times, leaves)
+        outcome = outcome._replace(y=checked(outcome.status, outcome.t, outcome.y, what))
+    return _solution(IvpSolved(method, outcome), save, times, leaves)
 
 
 def _kind_of_result(saveat: Any, times: Any, dense: bool) -> str:
@@ -191,7 +243,7 @@ def _kind_of_result(saveat: Any, times: Any, dense: bool) -> str:
     return "end" if times is None else "times"
 
 
-def _times(t: Any, saveat: Any) -> tuple[Any, Any, Any]:
+def times_of(t: Any, saveat: Any, what: str) -> tuple[Any, Any, Any]:
     """The times of the result, or None, and the ends of the interval."""
     if isinstance(t, list | tuple):
         many = [as_array(x) for x in t]
@@ -201,7 +253,7 @@ def _times(t: Any, saveat: Any) -> tuple[Any, Any, Any]:
         t = None if len(t.shape) != 1 or t.shape[0] < 2 else t
     if t is None:
         raise ArgumentError(
-            f"{_WHAT}: t must be two times, or more, (start, ..., end){at(user_line())}."
+            f"{what}: t must be two times, or more, (start, ..., end){at(user_line())}."
         )
     t0, t1 = t[0], t[-1]
     if saveat is None:
@@ -211,15 +263,15 @@ def _times(t: Any, saveat: Any) -> tuple[Any, Any, Any]:
     if times is not None:
         if len(times.shape) != 1:
             raise ShapeError(
-                f"{_WHAT}: saveat has shape {tuple(times.shape)}, and must be a vector"
+                f"{what}: saveat has shape {tuple(times.shape)}, and must be a vector"
                 f"{at(user_line())}."
             )
-        _check_order(times, t0, t1)
+        _check_order(times, t0, t1, what)
         times = times * 1.0
     return times, t0, t1
 
 
-def _check_order(times: Any, t0: Any, t1: Any) -> None:
+def _check_order(times: Any, t0: Any, t1: Any, what: str) -> None:
     if any(map(is_traced, (times, t0, t1))):
         return
     plain = np.asarray(value_of(times), float)
@@ -227,13 +279,12 @@ def _check_order(times: Any, t0: Any, t1: Any) -> None:
     sign = 1.0 if end >= start else -1.0
     if np.any(np.isnan(plain)) or np.any(sign * np.diff(plain) < 0):
         raise ArgumentError(
-            f"{_WHAT}: the times must be in the order of the integration, from {start} to {end}"
+            f"{what}: the times must be in the order of the integration, from {start} to {end}"
             f"{at(user_line())}."
         )
     if plain.size and (sign * plain[0] < sign * start or sign * plain[-1] > sign * end):
         raise ArgumentError(
-            f"{_WHAT}: the times must be within the interval from {start} to {end}"
-            f"{at(user_line())}."
+            f"{what}: the times must be within the interval from {start} to {end}{at(user_line())}."
         )
 
 

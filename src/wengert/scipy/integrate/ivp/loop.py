@@ -247,9 +247,8 @@ def _attempt(
 ) -> LoopState:
     """The state after another attempt."""
     jump = None if jumps is None else jumps.next(s.t)
-    h, t_new, is_too_small, is_limited = _limited(
-        s, settings, direction, end if jump is None else jump.time
-    )
+    limit = end if jump is None else jump.time
+    h, t_new, is_too_small, is_limited = _limited(s, settings, direction, limit)
     given = method.limited(s.carry, is_limited)
     step = method.step(problem, s.t, h, s.y, given, settings.tolerance)
     error, converged = _relative_error(method, settings.tolerance, step, h, s.y)

@@ -1,0 +1,14 @@
+"""SUNDIALS as an optional backend: CVODE for y' = f(t, y), IDA for equations with algebraic ones.
+
+names            names of the solvers as methods
+library          CVODE and IDA, through scikit-sundae; the only module that imports it
+system           equations as graphs, with their linearization and Jacobian
+trajectory       the solution for plain values: at times, and between them
+adjoint          the adjoint equation for plain values
+operations       both as operations of graphs
+rules            derivatives of any order
+vector_problems  arguments checked, functions traced
+
+Derivatives are those of the sensitivity and adjoint equations, integrated by the same solvers
+(docs/design/0025-differential-equations.md).
+"""
