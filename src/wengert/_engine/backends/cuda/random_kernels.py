@@ -4,7 +4,8 @@ Philox is a function of a key and a counter (ops/random/philox.py), so a thread 
 that it writes. Normal numbers (normal_kernels.py) and integers (integer_kernels.py), of which NumPy
 rejects some words, are computed from them.
 
-    drawn    the numbers of an operation
+    drawn           the numbers of an operation
+    store_number    the number that is made of a word
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from .device import Device
 from .kernel_codegen import DeviceKernel
 from .loaded_kernels import element_kernel, launch_of
 
-_BLOCK_BYTES = 32  # of a block of Philox
+BLOCK_BYTES = 32  # of a block of Philox
 # The shift of a word, or the bit that is set, and the scale: as kernels/random/distributions.py.
-_SCALES = {
+SCALES = {
     ("random_uniform", "f8"): (11, 2.0**-53),
     ("random_uniform", "f4"): (8, 2.0**-24),
     ("random_tail", "f8"): (None, 2.0**-64),
@@ -37,12 +38,12 @@ _SCALES = {
 def drawn(name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """The numbers of an operation; NotImplemented if it is not one of those above."""
     dtype = np.dtype(params["dtype"])
-    if (name, dtype.str[1:]) not in _SCALES:
+    if (name, dtype.str[1:]) not in SCALES:
         return NotImplemented
     states = device.contiguous(device.put(operands[0]))
     shape = tuple(params["shape"])
     count = math.prod(shape)
-    each = _BLOCK_BYTES // dtype.itemsize
+    each = BLOCK_BYTES // dtype.itemsize
     blocks = -(-count // each)
     states_count, words = math.prod(states.shape[:-1]), states.shape[-1]
     out = device.empty((*states.shape[:-1], *shape), dtype)
@@ -81,7 +82,7 @@ def _block(
     position = s.value(f"add i64 {loaded[2] if words == 3 else 0}, %number")
     counter = s.value(f"add i64 {place}, 1")
     made = block(s, counter, position, schedule(s, loaded[:2]))
-    each = _BLOCK_BYTES // dtype.itemsize
+    each = BLOCK_BYTES // dtype.itemsize
     first, start = s.value(f"mul i64 {place}, {each}"), s.value(f"mul i64 {state}, %count")
     for k in range(each):
         word = made[k * 4 // each]
@@ -90,18 +91,20 @@ def _block(
             word = s.value(f"trunc i64 {half} to i32")
         at = s.value(f"add i64 {first}, {k}")
         with s.when(s.value(f"icmp ult i64 {at}, %count")) as inside:
-            _store(inside, name, dtype, word, inside.value(f"add i64 {start}, {at}"))
+            store_number(inside, name, dtype, word, inside.value(f"add i64 {start}, {at}"))
 
 
-def _store(s: Section, name: str, dtype: np.dtype[Any], word: Name, place: Name) -> None:
-    """Store one number."""
+def store_number(
+    s: Section, name: str, dtype: np.dtype[Any], word: Name, place: Name, out: Name = "%out"
+) -> None:
+    """Store the number that is made of a word."""
     bits = f"i{8 * dtype.itemsize}"
-    shift, scale = _SCALES[name, dtype.str[1:]]
+    shift, scale = SCALES[name, dtype.str[1:]]
     kind = bits
     if scale is not None:
         kind = "double" if dtype.itemsize == 8 else "float"
         whole = f"or {bits} {word}, 1" if shift is None else f"lshr {bits} {word}, {shift}"
         number = s.value(f"sitofp {bits} {s.value(whole)} to {kind}")
         word = s.value(f"fmul {kind} {number}, {scale!r}")
-    address = s.value(f"getelementptr {kind}, ptr %out, i64 {place}")
+    address = s.value(f"getelementptr {kind}, ptr {out}, i64 {place}")
     s.write(f"store {kind} {word}, ptr {address}")

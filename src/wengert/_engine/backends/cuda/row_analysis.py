@@ -27,6 +27,7 @@ from ..llvm.schedule.scheduling import Schedule, owner_of
 from .row_conditions import row_bodies
 from .row_linearity import is_linear
 from .row_matrices import row_matrices
+from .row_random import row_draw
 from .row_stages import NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
 from .row_stores import row_store
 
@@ -260,6 +261,10 @@ class _BodyAnalysis:
             kind = Sharing.ROWS if matrices.by_rows else Sharing.PRIVATE
             self._results(stage, [kind] * len(matrices.results))
             return matrices
+        draw = row_draw(stage, self.rows, kinds)
+        if draw is not None:
+            self._results(stage, [Sharing.ROWS if draw.by_rows else Sharing.PRIVATE])
+            return draw
         store = row_store(stage, self.rows, kinds)
         if store is None:
             raise NotByRows(node.op.name)

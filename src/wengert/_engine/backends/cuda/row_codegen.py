@@ -20,6 +20,7 @@ from ..llvm.schedule.scheduling import owner_of
 from .kernel_codegen import UnsupportedKernel
 from .row_matrices import RowMatrices, address_of, write_matrices
 from .row_memory import OWN, Argument, RowMemory
+from .row_random import RowDraw, write_draw
 from .row_stages import RowBody, RowBranch, RowGroup, RowLoop, Sharing
 from .row_stores import ADDED, RowStore
 
@@ -55,6 +56,8 @@ class RowCode(RowMemory):
                 self._branch(s, stage, body, at, row)
             elif isinstance(stage, RowMatrices):
                 self._matrices(s, stage, body, at, row)
+            elif isinstance(stage, RowDraw):
+                self._draw(s, stage, body, at, row)
             else:
                 self._store(s, stage, body, at, row)
         for x, target in wanted.items():
@@ -310,6 +313,21 @@ class RowCode(RowMemory):
         status = s.value(f"call i64 @{name}({', '.join(listed)})")
         if fails:
             self.fail_if(s, status)
+
+    def _draw(
+        self, s: Section, draw: RowDraw, body: RowBody, at: dict[Expr, Name], row: Name
+    ) -> None:
+        """Random numbers or keys."""
+        given = []
+        for x, is_own in zip(draw.stage.operands, draw.own, strict=True):
+            base = self._operand(s, x, body, at, row)
+            given.append(self.offset(s, base, row, x.shape[1:], x.dtype) if is_own else base)
+        work = Argument("work", len(self.arguments), draw.shape, draw.dtype, not draw.by_rows)
+        base = self.argument(work)
+        inner = draw.shape[1:] if draw.by_rows else draw.shape
+        target = self.offset(s, base, row, inner, draw.dtype)
+        write_draw(s, draw, given, target, row)
+        self._results(body, draw.stage, [base if draw.by_rows else target], at)
 
     # ---- branches and stores -------------------------------------------------------------------
 
