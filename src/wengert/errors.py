@@ -26,6 +26,7 @@
     ├── StructureError             containers whose structures do not match
     ├── RegistryError              an unknown or doubly used name
     ├── BackendError               a backend cannot run an operation, or is unknown
+    ├── DeviceMemoryError          an array that a graphics card has no memory for
     ├── FileError                  a damaged, later or hostile file
     ├── CommunicationError         messages between processes that do not match or were not sent
     ├── PartitionError             a function of one partition of the data failed
@@ -127,6 +128,10 @@ class PolicyError(GraphError, TypeError):
 
 class BackendError(WengertError, NotImplementedError):
     """A backend cannot run an operation, or there is no backend of that name."""
+
+
+class DeviceMemoryError(WengertError, MemoryError):
+    """An array that a graphics card has no memory for."""
 
 
 class FileError(WengertError, ValueError):

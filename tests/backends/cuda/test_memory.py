@@ -145,7 +145,7 @@ def test_strong_zeros(monkeypatch):
     runs = []
     results = _Run.results
     monkeypatch.setattr(
-        _Run, "results", lambda self, values: (runs.append(1), results(self, values))[1]
+        _Run, "results", lambda self, *values: (runs.append(1), results(self, *values))[1]
     )
 
     def refuse(program, node, *rest):

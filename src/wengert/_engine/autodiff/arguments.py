@@ -17,6 +17,7 @@ import numpy as np
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
 from wengert._engine.core.large_arrays import recycling
@@ -113,6 +114,7 @@ class Variables:
                 return None  # in a container, leaves that are not numbers stay unchanged
             if is_labelled(leaf):
                 raise Labelled(leaf)
+            refuse_on_device(leaf, f"{what}: the argument {pytree.paths(tree_)[i]}".rstrip())
             kind = f"a {type(leaf).__name__}"
             remedy = values_of(leaf) or "Pass an array of floats"
         elif spec.dtype.kind in "fc":

@@ -19,6 +19,7 @@ import optree
 
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.node import constant
@@ -241,6 +242,7 @@ def _batched_leaves(
         if not isinstance(x, Handle):
             spec = describe(x)
             if spec is None or isinstance(spec, tuple):
+                refuse_on_device(x, f"{what}: {_argument_name(arguments, i)}")
                 remedy = values_of(x) or "Give None for it in in_axes"
                 raise StructureError(
                     f"{what}: {_argument_name(arguments, i)} is a {type(x).__name__}, which has no "

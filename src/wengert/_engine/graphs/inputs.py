@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.handle import Handle, leaf, wrap
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.symbolic.dim import Dim
@@ -131,7 +132,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
     if isinstance(value, Handle):
         value = returned_value(value, "a variable")
     try:
-        array = np.array(value)
+        array = np.array(host_values(value))
     except ValueError as error:
         raise ShapeError(
             f"a variable of {spelled(value)}: {str(error).rstrip('.')}. Give numbers in rows of "

@@ -20,6 +20,7 @@ from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.assigned_parts import AssignedPart, assigned_parts
 from wengert._engine.core.conversion_hook import converted, object_changes
 from wengert._engine.core.copy_graph import settled
+from wengert._engine.core.device_arrays import device_spec, is_on_device, refuse_on_device
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
@@ -214,6 +215,8 @@ class _Inputs:
         new_leaves = []
         for x, path in zip(leaves, paths, strict=True):
             spec = x if isinstance(x, Spec) else describe(x)
+            if spec is None and not static and is_on_device(x):
+                spec = device_spec(x)
             is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
             if is_fed and spec.dtype.kind not in "biufc":
                 raise DtypeError(
@@ -274,6 +277,7 @@ def _is_output(x: Any, what: str) -> bool:
         refuse_unknown_length(x)
         if is_labelled(x):
             raise Labelled(x, is_result=True)
+        refuse_on_device(x, f"a result of {what}, which does not depend on its arguments,")
         remedy = values_of(x, is_result=True) or "Return arrays, numbers, None and containers"
         raise StructureError(
             f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. "

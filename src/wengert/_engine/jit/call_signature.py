@@ -75,13 +75,11 @@ class CallSignature:
         The policy under which graphs are built.
     key : hashable
         Equal for calls that can use the same program.
-    given : CallSignature
-        The call without captured arrays.
     """
 
     __slots__ = (
+        "_given",
         "fed",
-        "given",
         "handles",
         "key",
         "kinds",
@@ -93,7 +91,8 @@ class CallSignature:
     )
 
     def __init__(self, structure: Any, leaves: list[Any], is_spec: bool) -> None:
-        self.structure, self.leaves, self.given = structure, leaves, self
+        self.structure, self.leaves = structure, leaves
+        self._given: CallSignature | None = None  # not itself: the arguments would stay in memory
         self.handles = self.traced = False
         kinds: list[Any] = []
         shapes: list[Any] = []
@@ -124,6 +123,15 @@ class CallSignature:
         self.kinds, self.shapes, self.fed = tuple(kinds), tuple(shapes), fed
         self.policy = chosen() if switches.count else None
         self.key = structure, self.kinds, self.shapes, self.policy
+
+    @property
+    def given(self) -> CallSignature:
+        """The call without captured arrays."""
+        return self if self._given is None else self._given
+
+    @given.setter
+    def given(self, call: CallSignature) -> None:
+        self._given = call
 
     def _of_tensor(self, x: Handle) -> tuple[Any, Any]:
         self.handles = True

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.device_arrays import is_on_device
 from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.captures.sources import CaptureSource, Location
 from wengert._engine.graphs.captures.substitution import Substitution
@@ -35,7 +36,7 @@ _FED: tuple[Callable[[Any], bool], ...] = (
     lambda x: True,
     lambda x: _is_array(x) or isinstance(x, float | np.floating),
     lambda x: _is_array(x),
-    lambda x: _is_array(x) and x.dtype.kind in "fc",
+    lambda x: is_on_device(x) or (_is_array(x) and x.dtype.kind in "fc"),
     lambda x: False,
 )
 # Changes of a number after which it is an input; an integer may be a mode or a length.
@@ -44,7 +45,7 @@ _MOST_NUMBERS = 256  # numbers whose changes are counted
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray)
+    return isinstance(x, np.ndarray) or is_on_device(x)
 
 
 class CapturedState:

@@ -320,7 +320,8 @@ class Jitted(Generic[P, R]):
         configured = getattr(backend, "configured", None)
         if configured is not None:
             backend = configured(threads=options["threads"])
-        return backend
+        strict = getattr(backend, "without_host_callbacks", None)
+        return backend if strict is None or options["host_callbacks"] == "allow" else strict()
 
     # ---- ahead of time, and inspection -----------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.labelled_arrays import has_own_functions
 from wengert._engine.core.node import Node, constant
@@ -75,12 +76,18 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
 def as_array(x: Any) -> Any:
     """`x` if it is a tensor, else ``np.asarray(x)``."""
-    return x if isinstance(x, Handle) else np.asarray(x)
+    if isinstance(x, Handle):
+        return x
+    try:
+        return np.asarray(x)
+    except TypeError:
+        refuse_on_device(x, "an operand of a function of tensors")
+        raise
 
 
 def as_tensor(x: Any) -> Any:
     """`x` if it is a tensor, else a constant one."""
-    return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
+    return x if isinstance(x, Handle) else wrap(constant(as_array(x)))
 
 
 def plain(x: Operand | list[int]) -> Any:

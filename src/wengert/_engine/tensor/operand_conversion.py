@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.concretization import refuse_differentiated
+from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.labelled_arrays import is_labelled
 from wengert._engine.core.leaked_tracers import source, traced_function
@@ -46,6 +47,7 @@ def operand(other: Operand | Size) -> Any:
         return size_value(other)
     if hasattr(type(other), "__pandas_priority__"):
         return NotImplemented if is_labelled(other) else _of_pandas(other)
+    refuse_on_device(other, "an operand of a tensor")
     return NotImplemented
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert._engine.core import html_table, recording
 from wengert._engine.core.concretization import refuse_differentiated
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.handle import (
     Handle,
     is_traced,
@@ -85,7 +86,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
             data = returned_value(data, "Tensor(x)")
         if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
             data = as_array(data)
-        array = np.array(data, dtype=dtype)
+        array = np.array(host_values(data), dtype=dtype)
         if array.dtype.kind not in "biufc":
             raise DtypeError(
                 f"a tensor of {array.dtype}: its elements must be numbers. Convert them first"

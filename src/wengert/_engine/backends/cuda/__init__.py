@@ -22,12 +22,16 @@ library_calls    operations as a whole, by the library of the device or on the h
 device           what a program needs of a device
 current_device   the device in use
 cupy_device      a graphics card, by CuPy
+host_callbacks   operations that run on the host
+device_memory    memory in use, and the error if it does not suffice; memory_info its numbers;
+                 stage_memory the error of a stage
+device_profile   the time of kernels and calls; stage_timers reads it
 ptx              kernels as PTX
 linear_algebra   larger matrices by the library
 listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
-emulated_device  a device that the processor emulates, for tests
+emulated_device  a device that the processor emulates, for tests; emulated_memory its memory
 emulated_blocks  its blocks of threads, which wait for each other
 """
 

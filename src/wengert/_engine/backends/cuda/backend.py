@@ -9,24 +9,34 @@ raises the error. Arguments may be arrays of the host or of the device; results 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
-from wengert._engine.core.device_arrays import is_on_device
+from wengert._engine.core.device_arrays import host_values, is_on_device
 from wengert._engine.core.device_values import DeviceValue
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.spec import Spec
+from wengert._engine.core.spec import Spec, spec_of
+from wengert.errors import ConversionError, at, user_line
 
+from ..interpreter_timing import timed_by_nodes
+from . import device_profile
 from .current_device import current
 from .device import Device, Failed
+from .device_memory import out_of_memory
+from .host_callbacks import CallbackLog
 from .listing import Listing
 from .program import DeviceProgram
 from .variables import argument, values_on_device, write_on_device
+
+if TYPE_CHECKING:
+    from wengert._engine.profiling.record import Timing
+
+    from ..interpreter.interpreter import Interpreter
 
 
 class Cuda(Backend):
@@ -37,17 +47,24 @@ class Cuda(Backend):
     name = "cuda"
     tolerance = 1e-12
 
-    def __init__(self) -> None:
+    def __init__(self, host_callbacks: bool = True) -> None:
+        self._host_callbacks = host_callbacks
         self._programs: weakref.WeakKeyDictionary[BaseGraph, dict[Device, DeviceProgram]]
         self._programs = weakref.WeakKeyDictionary()
         self._lock = lock()
 
     def __reduce__(self) -> Any:
-        return backend, (self.name,)
+        return _restored, (self._host_callbacks,)
+
+    def without_host_callbacks(self) -> Cuda:
+        """The backend that raises an error for operations that would run on the host."""
+        return _FORBIDDING
 
     def program(self, graph: BaseGraph) -> Listing:
-        """The kernels of a graph, for inspection."""
-        return Listing(graph)
+        """The kernels of a graph, for inspection; of the last run, if it has run."""
+        with self._lock:
+            known = list(self._programs.get(graph, {}).values())
+        return Listing(graph, known[-1] if known else None)
 
     def loaded(self, graph: BaseGraph, device: Device) -> DeviceProgram:
         """The program of a graph on a device."""
@@ -55,7 +72,9 @@ class Cuda(Backend):
             known = self._programs.setdefault(graph, {})
             found = known.get(device)
             if found is None:
-                found = known[device] = DeviceProgram(graph, device)
+                found = known[device] = DeviceProgram(
+                    graph, device, callbacks=CallbackLog(self._host_callbacks)
+                )
             return found
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
@@ -65,7 +84,7 @@ class Cuda(Backend):
         def run(values: Sequence[Any]) -> list[Any]:
             device = current()
             program = self.loaded(graph, device)
-            given = [_on_device(device, x) for x in values]
+            given = _uploaded(device, values)
             try:
                 found = program.run(given, bound)
             except Failed:
@@ -75,6 +94,28 @@ class Cuda(Backend):
             return _apart(device, found, given)
 
         return run
+
+    def timed(
+        self,
+        graph: BaseGraph,
+        values: Sequence[Any],
+        sizes: Mapping[str, int],
+        repeats: int | None = None,
+        call: Callable[[], object] | None = None,
+        overwrites: bool = False,
+    ) -> Timing:
+        """The time of a run by kernels and calls, measured by events of the device."""
+        device = current()
+        program = self.loaded(graph, device)
+        given = _uploaded(device, values)
+        try:
+            return device_profile.timed(
+                graph, program.for_sizes(sizes), given, sizes, repeats, call
+            )
+        except Failed:
+            host = [host_values(x) for x in given]
+            interpreter = cast("Interpreter", backend("interpret"))
+            return timed_by_nodes(interpreter, graph, host, sizes, repeats, call)
 
     def values_of(self, owners: Sequence[Any], written: Collection[Any]) -> list[Any]:
         """The values of variables on the device, where they stay."""
@@ -97,7 +138,15 @@ class Cuda(Backend):
         """A value converted to the spec of an input; an array of the device stays there."""
         if not is_on_device(value):
             return super().fitted(value, spec, name)
-        array = current().put(value)
+        device = current()
+        array = device.put(value)
+        if device.place(array) != device.number:
+            raise ConversionError(
+                f"{name} is an array of graphics card {device.place(array)}, but card "
+                f"{device.number} is in use. Call this in a block `with cupy.cuda.Device("
+                f"{device.place(array)}):`, or copy the array, cupy.asarray(wengert.device_get(x))"
+                f"{at(user_line())}."
+            )
         # An array of the host without elements of its own: the checks are the same.
         stand_in = np.broadcast_to(np.zeros((), array.dtype), array.shape)
         super().fitted(stand_in, spec, name)
@@ -106,6 +155,18 @@ class Cuda(Backend):
     def own(self, results: list[Any]) -> list[Any]:
         """Results of a run, which are arrays of the device."""
         return results
+
+
+def _uploaded(device: Device, values: Sequence[Any]) -> list[Any]:
+    """Arguments on the device."""
+    given: list[Any] = []
+    try:
+        for x in values:
+            given.append(_on_device(device, x))
+    except MemoryError as error:
+        held = [x for x in given if device.owns(x)]
+        raise out_of_memory(device, "an argument", [spec_of(x)], held, None) from error
+    return given
 
 
 def _on_device(device: Device, x: Any) -> Any:
@@ -132,4 +193,10 @@ def _placed(device: Device, x: Any) -> Any:
     return tuple([device.put(y) for y in x]) if isinstance(x, tuple) else device.put(x)
 
 
+def _restored(host_callbacks: bool) -> Any:
+    found: Any = backend("cuda")
+    return found if host_callbacks else found.without_host_callbacks()
+
+
+_FORBIDDING = Cuda(host_callbacks=False)
 register_backend(Cuda())

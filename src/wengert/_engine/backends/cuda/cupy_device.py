@@ -10,6 +10,7 @@ matrices, as NumPy does, which it does not by default.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from wengert.errors import BackendError, at, user_line
 
 from .device import Launch
 from .kernel_codegen import DeviceKernel
+from .memory_info import MemoryInfo
 from .ptx import ptx_of
 
 _BLOCK = 256  # threads of a block
@@ -50,7 +52,7 @@ class CupyDevice:
     shared_bytes = 48 << 10  # what a block has unasked
 
     def __init__(self, cupy: Any, number: int) -> None:
-        self._cupy, self.number = cupy, number
+        self._cupy, self.number, self._process = cupy, number, os.getpid()
         facts = cupy.cuda.runtime.getDeviceProperties(number)
         self.capability = 10 * int(facts["major"]) + int(facts["minor"])
         self.blocks = _BLOCKS * int(facts["multiProcessorCount"])
@@ -66,16 +68,25 @@ class CupyDevice:
 
     def put(self, x: Any) -> Any:
         """An array on the card; one of another library that is there is not copied."""
+        self._check_process()
         if self.owns(x):
             return x
         if is_on_device(x):
-            return self._cupy.asarray(x)
+            # DLPack makes the current stream wait for the array.
+            has_dlpack = hasattr(x, "__dlpack__")
+            return self._cupy.from_dlpack(x) if has_dlpack else self._cupy.asarray(x)
         return self._cupy.array(x, order="C")
 
     def get(self, x: Any) -> np.ndarray[Any, Any]:
         """The values of an array on the host, when they have been computed."""
+        self._check_process()
         found: np.ndarray[Any, Any] = self._cupy.asnumpy(x)
         return found
+
+    def _check_process(self) -> None:
+        """Raise in a process that was forked after its parent had used the card."""
+        if os.getpid() != self._process:
+            raise _forked()
 
     def address(self, x: Any) -> int:
         """The address of the first element of an array."""
@@ -95,6 +106,33 @@ class CupyDevice:
         """x with op(a) @ x = b, by cuBLAS."""
         run = import_module("cupyx.scipy.linalg").solve_triangular
         return run(a, b, trans=trans, lower=lower, unit_diagonal=unit)
+
+    def place(self, x: Any) -> int:
+        """The number of the card that an array is on."""
+        return int(x.device.id)
+
+    def memory(self) -> MemoryInfo:
+        """The memory of the card, and of CuPy's pool."""
+        pool = self._cupy.get_default_memory_pool()
+        free, total = self._cupy.cuda.runtime.memGetInfo()
+        used, reserved = int(pool.used_bytes()), int(pool.total_bytes())
+        return MemoryInfo(used, reserved, int(free) + reserved - used, int(total))
+
+    def mark(self) -> Any:
+        """An event in the current stream."""
+        event = self._cupy.cuda.Event()
+        event.record(self._cupy.cuda.get_current_stream())
+        return event
+
+    def seconds(self, marks: Sequence[Any]) -> list[float]:
+        """The seconds between consecutive events."""
+        marks[-1].synchronize()
+        elapsed = self._cupy.cuda.get_elapsed_time
+        return [float(elapsed(a, b)) * 1e-3 for a, b in itertools.pairwise(marks)]
+
+    def wait(self) -> None:
+        """Wait for the current stream."""
+        self._cupy.cuda.get_current_stream().synchronize()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
@@ -128,6 +166,13 @@ def _arguments(x: Any) -> list[Any]:
     return [x]
 
 
+def _forked() -> BackendError:
+    return BackendError(
+        "this process was forked from one that had used the graphics card, which CUDA does not "
+        f"support. Start processes with multiprocessing.get_context('spawn'){at(user_line())}."
+    )
+
+
 def cupy_device() -> CupyDevice:
     """The current card of CuPy.
 
@@ -149,11 +194,7 @@ def cupy_device() -> CupyDevice:
         key = os.getpid(), number
         with _LOCK:
             if any(process != key[0] for process, _ in _DEVICES):
-                raise BackendError(
-                    "this process was forked from one that had used the graphics card, which CUDA "
-                    "does not support. Start processes with "
-                    f"multiprocessing.get_context('spawn'){at(user_line())}."
-                )
+                raise _forked()
             if key not in _DEVICES:
                 _DEVICES[key] = CupyDevice(cupy, number)
             return _DEVICES[key]

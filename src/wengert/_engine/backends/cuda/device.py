@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .kernel_codegen import DeviceKernel
+from .memory_info import MemoryInfo
 
 # Arguments, the number of threads, and (of threads that work together) the bytes of shared memory.
 Launch = Callable[..., None]
@@ -37,6 +38,8 @@ class Device(Protocol):
     Attributes
     ----------
     name : str
+    number : int
+        Which of several devices it is.
     threads : int
         The number of threads that keep it busy.
     block : int
@@ -48,6 +51,7 @@ class Device(Protocol):
     """
 
     name: str
+    number: int
     threads: int
     block: int
     blocks: int
@@ -76,6 +80,21 @@ class Device(Protocol):
 
     def triangular_solution(self, a: Any, b: Any, lower: bool, trans: int, unit: bool) -> Any:
         """x with op(a) @ x = b, for matrices with two axes; op: identity, transpose, adjoint."""
+
+    def place(self, x: Any) -> int:
+        """The number of the device that an array is on."""
+
+    def memory(self) -> MemoryInfo:
+        """The memory of the device."""
+
+    def mark(self) -> Any:
+        """A point in the sequence of what the device computes, whose time is measured."""
+
+    def seconds(self, marks: Sequence[Any]) -> list[float]:
+        """The seconds between consecutive marks, when all have passed."""
+
+    def wait(self) -> None:
+        """Wait until all that was started has been computed."""
 
     def calling(self) -> AbstractContextManager[None]:
         """A block in which library functions raise errors as NumPy's do."""

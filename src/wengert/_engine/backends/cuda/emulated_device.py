@@ -13,8 +13,11 @@ need a copy to the host is found here as well.
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +31,9 @@ from ..llvm.ir.ir_builder import ModuleBuilder
 from .current_device import using
 from .device import Launch
 from .emulated_blocks import block_object, run_blocks
+from .emulated_memory import EmulatedMemory
 from .kernel_codegen import DeviceKernel
+from .memory_info import MemoryInfo
 
 _NUMBERS = {
     "b1": ctypes.c_int8,
@@ -78,8 +83,12 @@ class DeviceArray(NDArrayOperatorsMixin):
         out = kwargs.get("out")
         if out is not None:
             kwargs["out"] = tuple([_host(x) for x in out])
+        if method == "reduce" and ufunc not in (np.add, np.multiply):
+            raise NotImplementedError(f"{ufunc.__name__}.reduce, as in CuPy 14")
         if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
             return NotImplemented  # CuPy takes numbers of the host, but no arrays
+        if any(getattr(x, "__array_priority__", 0) > self.__array_priority__ for x in inputs):
+            return NotImplemented  # of another library, such as tensors
         return _wrapped(getattr(ufunc, method)(*map(_host, inputs), **_hosted(kwargs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -168,6 +177,8 @@ class EmulatedDevice:
         The number of threads of a kernel, which run one after the other.
     seed : int
         Of the order in which they run.
+    memory : int, optional
+        The bytes for arrays of kernels and uploads.
 
     Attributes
     ----------
@@ -178,10 +189,12 @@ class EmulatedDevice:
     """
 
     name = "emulated"
+    number = 0
     block, blocks, shared_bytes = 64, 3, 8192
 
-    def __init__(self, threads: int = 7, seed: int = 0) -> None:
+    def __init__(self, threads: int = 7, seed: int = 0, memory: int | None = None) -> None:
         self.threads = threads
+        self._memory = EmulatedMemory(memory)
         self._order = np.random.default_rng(seed)
 
     def owns(self, x: Any) -> bool:
@@ -190,13 +203,20 @@ class EmulatedDevice:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         """A new array, filled with values that are not its own."""
+        self._memory.check(math.prod(shape) * np.dtype(dtype).itemsize)
         made = np.empty(shape, dtype)
+        self._memory.add(made)
         made.view(np.uint8 if made.ndim else dtype)[...] = 0xA5 if made.ndim else 1
         return DeviceArray(made)
 
     def put(self, x: Any) -> DeviceArray:
         """An array on the device."""
-        return x if isinstance(x, DeviceArray) else DeviceArray(np.array(x, order="C"))
+        if isinstance(x, DeviceArray):
+            return x
+        made = np.array(x, order="C")
+        self._memory.check(made.nbytes)
+        self._memory.add(made)
+        return DeviceArray(made)
 
     def get(self, x: Any) -> np.ndarray[Any, Any]:
         """The values of an array on the host."""
@@ -225,6 +245,25 @@ class EmulatedDevice:
         """x with op(a) @ x = b, by SciPy."""
         run = scipy.linalg.solve_triangular
         return DeviceArray(run(a._host, b._host, trans=trans, lower=lower, unit_diagonal=unit))
+
+    def place(self, x: DeviceArray) -> int:
+        """The number of the device that an array is on."""
+        return self.number
+
+    def memory(self) -> MemoryInfo:
+        """The memory of arrays of kernels and uploads."""
+        return self._memory.info
+
+    def mark(self) -> float:
+        """The time."""
+        return perf_counter()
+
+    def seconds(self, marks: Sequence[float]) -> list[float]:
+        """The seconds between marks."""
+        return [b - a for a, b in itertools.pairwise(marks)]
+
+    def wait(self) -> None:
+        """Nothing: kernels have ended when they return."""
 
     def calling(self) -> AbstractContextManager[None]:
         """A block in which library functions raise errors as NumPy's do: they are NumPy's."""
@@ -284,7 +323,9 @@ def _arguments(x: Any) -> list[Any]:
 
 
 @contextmanager
-def emulated_device(threads: int = 7, seed: int = 0) -> Iterator[EmulatedDevice]:
+def emulated_device(
+    threads: int = 7, seed: int = 0, memory: int | None = None
+) -> Iterator[EmulatedDevice]:
     """A block in which ``backend="cuda"`` runs on the processor, without a graphics card.
 
     For tests and for teaching: a thread of a kernel is a call of a function, one after the other in
@@ -296,6 +337,8 @@ def emulated_device(threads: int = 7, seed: int = 0) -> Iterator[EmulatedDevice]
         The number of threads of a kernel.
     seed : int
         Of the order in which they run.
+    memory : int, optional
+        The bytes that it has for arrays, to test what happens when they do not suffice.
 
     Examples
     --------
@@ -307,5 +350,5 @@ def emulated_device(threads: int = 7, seed: int = 0) -> Iterator[EmulatedDevice]
     ...     print(float(y))
     1.4637...
     """
-    with using(EmulatedDevice(threads, seed)) as device:
+    with using(EmulatedDevice(threads, seed, memory)) as device:
         yield device

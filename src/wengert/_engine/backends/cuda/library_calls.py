@@ -6,7 +6,9 @@ the operation is a host callback: its operands are copied to the host and its re
 
 Loops and branches without kernels are run by the host (stepped_loops.py).
 
-    called       the results of a node
+    called             the results of a node
+    runs_on_host       whether its operation runs on the host
+    is_run_by_steps    whether the steps of a loop run on the device
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from wengert.errors import MatrixError
 from ..interpreter.interpreter import refusal
 from ..registry import backend
 from .device import Device, Failed
+from .host_callbacks import is_on_host
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
 from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
@@ -45,34 +48,38 @@ def called(program: Bodies, node: Node, operands: Sequence[Any], sizes: Mapping[
     params = substituted(node.params, sizes)
     try:
         if hasattr(op, "run_by"):
-            return _of_bodies(program, op, operands, params, sizes)
+            return _of_bodies(program, node, operands, params, sizes)
         own = _OWN.get(op.name)
         if own is not None:
             try:
                 made = own(op.name, program.device, operands, _with_result(node, params, sizes))
-            except _LACKING:
-                return _on_host(program, node, operands, params)
+            except _LACKING as error:
+                return _on_host(program, node, operands, params, error)
             if made is not NotImplemented:
                 return made
-        # CuPy takes an index beyond the end as one from the start again.
-        if op.effects.side_effect or op.host_callback or op.kind == "indexing":
+        if is_on_host(node):
             return _on_host(program, node, operands, params)
         try:
             with program.device.calling():
                 return call_ignoring_errors(op.run, *operands, **params)
-        except _LACKING:
-            return _on_host(program, node, operands, params)
-    except (OutOfRange, Failed):
+        except _LACKING as error:
+            return _on_host(program, node, operands, params, error)
+    except (OutOfRange, Failed, MemoryError):
         raise
     except Exception as error:
         raise refusal(node, 0, error) from error
 
 
 def _on_host(
-    program: Bodies, node: Node, operands: Sequence[Any], params: Mapping[str, Any]
+    program: Bodies,
+    node: Node,
+    operands: Sequence[Any],
+    params: Mapping[str, Any],
+    reason: Exception | None = None,
 ) -> Any:
     """The result of a node whose operands are copied to the host."""
     device, op = program.device, node.op
+    program.callbacks.note(node, reason)
     values = [device.get(x)[()] if device.owns(x) else x for x in operands]
     run: Any = op.run
     if op.effects.side_effect and "placed" in dir(op):
@@ -85,15 +92,16 @@ def _on_host(
 
 def _of_bodies(
     program: Bodies,
-    op: Any,
+    node: Node,
     operands: Sequence[Any],
     params: dict[str, Any],
     sizes: Mapping[str, int],
 ) -> Any:
-    own = _LOOPS.get(op.name)
-    if own is not None and "names" not in params:
-        return own(program, operands, params, sizes)
+    op: Any = node.op
+    if is_run_by_steps(node):
+        return _LOOPS[op.name](program, operands, params, sizes)
     device = program.device
+    program.callbacks.note(node)
     values = [device.get(x)[()] if device.owns(x) else x for x in operands]
     interpreter: Any = backend("interpret")
     runs = functools.partial(interpreter.compile_body, sizes=sizes)
@@ -130,6 +138,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve_triangular": solved_triangular,
     "writes": written,
 }
+# Loops and branches whose bodies are programs of the device.
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": scan,
     "while": while_,
@@ -138,3 +147,13 @@ _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "checkpointed": checkpointed,
     "replay": replay,
 }
+
+
+def runs_on_host(node: Node) -> bool:
+    """Whether the operation of a node always runs on the host."""
+    return _OWN.get(node.op.name) is None and is_on_host(node)
+
+
+def is_run_by_steps(node: Node) -> bool:
+    """Whether the steps of a loop, or the branch, run on the device."""
+    return _LOOPS.get(node.op.name) is not None and "names" not in node.params

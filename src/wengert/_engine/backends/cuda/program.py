@@ -36,6 +36,7 @@ from .block_kernels import (
     loops_of_few_rows,
 )
 from .device import Device, Failed, InDoubt, Launch
+from .host_callbacks import CallbackLog
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
 from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernels_of
@@ -44,6 +45,8 @@ from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matric
 from .memory import is_apart, renamed, reusable
 from .ptx import NVPTX
 from .scatter_kernels import OutOfRange
+from .stage_memory import lacking_memory, operations_of
+from .stage_timers import StageTimers
 from .strong_products import is_strong, product
 
 _MOST_ATTEMPTS = 50
@@ -58,12 +61,19 @@ class DeviceProgram:
     device : Device
     few_rows : frozenset of int
         The loops fused along rows that are not to be fused, because rows are few.
+    callbacks : CallbackLog, optional
+        Where operations that run on the host are noted.
     """
 
     def __init__(
-        self, graph: BaseGraph, device: Device, few_rows: frozenset[int] = frozenset()
+        self,
+        graph: BaseGraph,
+        device: Device,
+        few_rows: frozenset[int] = frozenset(),
+        callbacks: CallbackLog | None = None,
     ) -> None:
         self.device, self.few_rows = device, few_rows
+        self.callbacks = CallbackLog() if callbacks is None else callbacks
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
         self.stages: list[tuple[Any, int]] = []  # with the number of its kernel, or -1
@@ -194,21 +204,23 @@ class DeviceProgram:
 
     # ---- running -------------------------------------------------------------------------------
 
-    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
-        """The values of outputs and updates.
+    def run(
+        self, values: Sequence[Any], sizes: Mapping[str, int], timers: StageTimers | None = None
+    ) -> list[Any]:
+        """The values of outputs and updates; `timers` are read around each stage.
 
         Raises
         ------
         Failed
             A kernel has failed.
         """
-        chosen = self._for_rows(sizes)
+        chosen = self.for_sizes(sizes)
         try:
-            return _Run(chosen, dict(sizes)).results(values)
+            return _Run(chosen, dict(sizes)).results(values, timers)
         except InDoubt:
-            return _Run(chosen, dict(sizes), by_library=True).results(values)
+            return _Run(chosen, dict(sizes), by_library=True).results(values, timers)
 
-    def _for_rows(self, sizes: Mapping[str, int]) -> DeviceProgram:
+    def for_sizes(self, sizes: Mapping[str, int]) -> DeviceProgram:
         """The program to run: another one if rows are so few that their loops are not fused."""
         fused = [k for stage, k in self.stages if isinstance(stage, FusedLoops) and stage.rows]
         if not fused or self.few_rows:
@@ -216,7 +228,8 @@ class DeviceProgram:
         kernels = [self.kernels[k] for k in fused]
         few = loops_of_few_rows(kernels, sizes, _Run(self, dict(sizes)).length, self.device)
         if few and few not in self._for_few_rows:
-            self._for_few_rows[few] = DeviceProgram(self.plan.graph, self.device, few)
+            made = DeviceProgram(self.plan.graph, self.device, few, self.callbacks)
+            self._for_few_rows[few] = made
         return self._for_few_rows[few] if few else self
 
     @functools.cached_property
@@ -228,7 +241,7 @@ class DeviceProgram:
         """The program of the body of a loop or branch."""
         found = self._bodies.get(body)
         if found is None:
-            found = self._bodies[body] = DeviceProgram(body, self.device)
+            found = self._bodies[body] = DeviceProgram(body, self.device, callbacks=self.callbacks)
         return found
 
     def constant(self, expr: Expr) -> Any:
@@ -252,7 +265,7 @@ class _Run:
         outer: _Run | None = None,
     ) -> None:
         self.program, self.device, self.sizes = program, program.device, sizes
-        self._by_library = by_library
+        self._by_library, self.callbacks = by_library, program.callbacks
         self.arrays: dict[Expr, Any] = {}
         self._first: _Run = self if outer is None else outer._first
         self._status: Any = None
@@ -281,19 +294,18 @@ class _Run:
 
         return run
 
-    def results(self, values: Sequence[Any]) -> list[Any]:
+    def results(self, values: Sequence[Any], timers: StageTimers | None = None) -> list[Any]:
         program = self.program
         self.arrays.update(zip(program.plan.inputs, values, strict=True))
+        if timers is not None:
+            timers.begin(self.device)
         for (stage, number), gone in zip(program.stages, program._last_uses, strict=True):
-            if number in program.unchanged:
-                (root,) = roots_of(stage)
-                self.arrays[root] = self.arrays[program.reused[root]].reshape(
-                    self.shape(root.shape)
-                )
-            elif number >= 0:
-                self._launch(stage, program.kernels[number], program.launches[number])
-            else:
-                self._call(stage)
+            try:
+                self._run_stage(stage, number)
+            except MemoryError as error:
+                raise lacking_memory(self, stage, error) from error
+            if timers is not None:
+                timers.end(self.arrays)
             for x in gone:
                 self.arrays.pop(x, None)
         if self._first is self:
@@ -301,6 +313,17 @@ class _Run:
         specs = [spec for node in program.results for spec in specs_of(node)]
         found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
         return _grouped(program.results, found)
+
+    def _run_stage(self, stage: Any, number: int) -> None:
+        program = self.program
+        if number in program.unchanged:
+            (root,) = roots_of(stage)
+            shape = self.shape(root.shape)
+            self.arrays[root] = self.arrays[program.reused[root]].reshape(shape)
+        elif number >= 0:
+            self._launch(stage, program.kernels[number], program.launches[number])
+        else:
+            self._call(stage)
 
     def length(self, length: Length) -> int:
         """The number of a length."""
@@ -416,22 +439,6 @@ class _Run:
         array = self.device.put(self._stored(owner_of(x)))
         shape = self.shape(spec.shape)
         return array if array.shape == shape else array.reshape(shape)
-
-
-def operations_of(fused: FusedLoops) -> set[str]:
-    """The names of the operations that a loop group computes."""
-    names: set[str] = set()
-    pending = list(roots_of(fused))
-    seen = set(pending)
-    while pending:
-        x = pending.pop()
-        if x.node is not None:
-            names.add(x.node.op.name)
-        for y in x.operands:
-            if not y.is_root and y not in seen:
-                seen.add(y)
-                pending.append(y)
-    return names
 
 
 def _base(x: Expr) -> Expr:

@@ -23,6 +23,7 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import GuardError
 
 from .device import Device, number_of
+from .host_callbacks import CallbackLog
 
 Step = Callable[[Sequence[Any]], list[Any]]
 Visit = Callable[[int, Sequence[Any]], None]
@@ -35,9 +36,12 @@ class Bodies(Protocol):
     Attributes
     ----------
     device : Device
+    callbacks : CallbackLog
+        Where operations that run on the host are noted.
     """
 
     device: Device
+    callbacks: CallbackLog
 
     def body_run(self, body: Any, sizes: Mapping[str, int]) -> Step:
         """A function that runs the body of a loop or branch once, with arrays of the device."""

@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.device_arrays import host_values, is_on_device
+from wengert._engine.core.device_arrays import device_spec, host_values, is_on_device
+from wengert._engine.core.device_values import device_value
 from wengert._engine.core.handle import Handle
-from wengert.errors import ArgumentError, at, user_line
+from wengert._engine.core.spec import Spec
+from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from .current_device import current
+from .device import Device
+from .device_memory import out_of_memory
 
 
 def device_put(x: Any) -> Any:
@@ -53,7 +57,7 @@ def device_put(x: Any) -> Any:
     """
     device = current()
     leaves, structure = pytree.flatten(x)
-    return pytree.unflatten(structure, [device.put(_checked(leaf)) for leaf in leaves])
+    return pytree.unflatten(structure, [_put(device, leaf) for leaf in leaves])
 
 
 def device_get(x: Any) -> Any:
@@ -77,10 +81,29 @@ def device_get(x: Any) -> Any:
     return pytree.unflatten(structure, [host_values(leaf) for leaf in leaves])
 
 
+def _put(device: Device, leaf: Any) -> Any:
+    if isinstance(leaf, Handle):
+        state = device_value(leaf.node)
+        if state is not None and state.device is device:
+            return state.array.copy()  # the array of the tensor is never written to
+    array = _checked(leaf)
+    try:
+        return device.put(array)
+    except MemoryError as error:
+        spec = Spec(tuple(array.shape), array.dtype)
+        raise out_of_memory(device, "device_put", [spec], [], None) from error
+
+
 def _checked(leaf: Any) -> Any:
     if is_on_device(leaf):
+        device_spec(leaf)
         return leaf
     if isinstance(leaf, Handle):
+        if leaf.node.is_traced:
+            raise TraceError(
+                "device_put was given a value of a graph that is being built. Leave it out: a "
+                f"function compiled with backend='cuda' runs on the device{at(user_line())}."
+            )
         leaf = leaf.node.value
     array = np.asarray(leaf)
     if array.dtype.kind not in "biufc":

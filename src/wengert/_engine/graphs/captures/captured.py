@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from wengert._engine.core.device_arrays import is_numeric_array
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.library_code import is_library_module
 
@@ -169,7 +168,7 @@ class Captured:
             if name in self.numbers:
                 if type(x) is not self.numbers[name].kind or not is_number(x):
                     return None
-            elif type(x) is not np.ndarray or x.dtype.kind not in "biufc" or not x.dtype.isnative:
+            elif not is_numeric_array(x):
                 return None
         if any(source.read() is not arrays[k] for source, k in self.aliases):
             return None

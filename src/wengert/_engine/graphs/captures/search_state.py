@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
+from wengert._engine.core.device_arrays import is_numeric_array
 from wengert._engine.core.library_code import is_immutable, is_library_module
 
 from .captured import CapturedObject
@@ -81,7 +80,7 @@ class SearchState:
         captured.barred |= barred or (parent is not None and not parent.replaceable)
         if parent is not None:
             parent.children.append(key)
-        if type(value) is np.ndarray and value.dtype.kind in "biufc" and value.dtype.isnative:
+        if is_numeric_array(value):
             self._arrays.setdefault(key, []).append(source)
             return
         if source.kind is not Kind.CONSTANT:

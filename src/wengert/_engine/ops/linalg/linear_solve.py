@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import InverseProduct, Remedy, facts
@@ -79,7 +80,7 @@ def matrices(
             except ValueError as error:  # LinAlgError, or SciPy's error for nonfinite input
                 if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
                     raise
-                specs = ", ".join(str(spec_of(np.asarray(x))) for x in args)
+                specs = ", ".join(str(spec_of(np.asarray(host_values(x)))) for x in args)
                 kind = SingularError if "ingular" in str(error) else MatrixError
                 raise kind(
                     f"{run.__name__} of {specs}: {str(error).rstrip('.')}. {hint}{at(user_line())}."
