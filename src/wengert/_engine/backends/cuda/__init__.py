@@ -25,6 +25,7 @@ cupy_device      a graphics card, by CuPy
 host_callbacks   operations that run on the host
 device_memory    memory in use, and the error if it does not suffice; memory_info its numbers;
                  stage_memory the error of a stage
+run_status       whether a kernel of a run has failed
 device_profile   the time of kernels and calls; stage_timers reads it
 ptx              kernels as PTX
 linear_algebra   larger matrices by the library

@@ -11,6 +11,7 @@ device (library_calls.py). Loops and branches are run by the host, step by step.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,9 +42,10 @@ from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_o
 from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
-from .matrix_kernels import IN_DOUBT, MatrixKernel, matrix_kernel_of, run_matrices
+from .matrix_kernels import MatrixKernel, matrix_kernel_of, run_matrices
 from .memory import is_apart, renamed, reusable
 from .ptx import NVPTX
+from .run_status import RunStatus
 from .scatter_kernels import OutOfRange
 from .stage_memory import lacking_memory, operations_of
 from .stage_timers import StageTimers
@@ -267,23 +269,17 @@ class _Run:
         self.program, self.device, self.sizes = program, program.device, sizes
         self._by_library, self.callbacks = by_library, program.callbacks
         self.arrays: dict[Expr, Any] = {}
-        self._first: _Run = self if outer is None else outer._first
-        self._status: Any = None
+        self._is_outermost = outer is None
+        self._status: RunStatus = RunStatus(self.device) if outer is None else outer._status
 
     @property
     def status(self) -> Any:
         """Where kernels say that they have failed: one for all bodies of a run."""
-        first = self._first
-        if first._status is None:
-            first._status = self.device.put(np.zeros(1, np.int64))
-        return first._status
+        return self._status.array
 
     def check(self) -> None:
         """Raise an error if a kernel has failed, for which the host waits for all of them."""
-        status = self._first._status
-        found = 0 if status is None else self.device.get(status)[0]
-        if found:
-            raise InDoubt if found == IN_DOUBT else Failed
+        self._status.check()
 
     def body_run(self, body: Body, sizes: Mapping[str, int]) -> Callable[..., list[Any]]:
         """A function that runs the body of a loop or branch once."""
@@ -308,7 +304,7 @@ class _Run:
                 timers.end(self.arrays)
             for x in gone:
                 self.arrays.pop(x, None)
-        if self._first is self:
+        if self._is_outermost:
             self.check()
         specs = [spec for node in program.results for spec in specs_of(node)]
         found = [self._value(x, spec) for x, spec in zip(program.plan.outputs, specs, strict=True)]
@@ -449,10 +445,5 @@ def _base(x: Expr) -> Expr:
 def _grouped(nodes: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """The values of nodes, those with several results as tuples."""
     ahead = iter(values)
-    found: list[Any] = []
-    for node in nodes:
-        if isinstance(node.spec, tuple):
-            found.append(tuple([next(ahead) for _ in node.spec]))
-        else:
-            found.append(next(ahead))
-    return found
+    counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in nodes]
+    return [tuple(itertools.islice(ahead, n)) if n else next(ahead) for n in counts]
