@@ -9,6 +9,11 @@
 Each process runs pytest on files of its own.  pytest-xdist, which sends one test at a time, spends
 5 ms on each and collects all files in every process: a quarter of the time of this suite, whose
 tests are many and short.  Seconds are those of a processor, not of the clock.
+
+Compiled modules are kept, those of tests with their rewritten assertions too: a hundred tests start
+processes, which import them again.  Where PYTHONDONTWRITEBYTECODE is set they are in a folder of
+the user's cache, and not beside their sources.  BLAS has one thread unless OPENBLAS_NUM_THREADS is
+set: small products do not gain from threads, and are slow with them on busy cores.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -99,6 +104,15 @@ def relative(name: str) -> str:
     return path.relative_to(TESTS.resolve()).as_posix() if path.is_relative_to(TESTS) else name
 
 
+def keeping_bytecode(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables with which Python keeps compiled modules."""
+    kept = dict(environment)
+    if kept.pop("PYTHONDONTWRITEBYTECODE", None) and "PYTHONPYCACHEPREFIX" not in kept:
+        cache = kept.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        kept["PYTHONPYCACHEPREFIX"] = str(Path(cache, "wengert-tests", "bytecode"))
+    return kept
+
+
 class Run:
     """A process of pytest, and what it prints: progress at once, the rest when it is done."""
 
@@ -106,7 +120,8 @@ class Run:
 
     def __init__(self, number: int, names: Sequence[str], arguments: Sequence[str], folder: str):
         environment = {
-            **os.environ,
+            "OPENBLAS_NUM_THREADS": "1",
+            **keeping_bytecode(os.environ),
             "WENGERT_CACHE": str(Path(folder, "cache")),
             "WENGERT_TESTS_DURATIONS": str(Path(folder, f"durations-{number}.json")),
         }

@@ -39,3 +39,13 @@ def test_skipped_browser_tests_are_named_at_the_end():
     assert line.startswith("BROWSER TESTS SKIPPED, of test_a.py: no Chromium found")
     assert run.shortfalls(["1 passed\n", f"{line}\n"]) == [line]
     assert browsers.shortfall(skipped[1:2]) == ""
+
+
+def test_compiled_modules_are_kept_and_not_beside_sources_where_they_are_not_wanted():
+    assert run.keeping_bytecode({"HOME": "x"}) == {"HOME": "x"}
+    unwanted = {"PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": "/cache"}
+    kept = run.keeping_bytecode(unwanted)
+    assert "PYTHONDONTWRITEBYTECODE" not in kept
+    assert run.Path(kept["PYTHONPYCACHEPREFIX"]).is_relative_to("/cache")
+    own = {**unwanted, "PYTHONPYCACHEPREFIX": "/own"}
+    assert run.keeping_bytecode(own)["PYTHONPYCACHEPREFIX"] == "/own"
