@@ -94,6 +94,14 @@ def test_a_denominator_that_overflowed():
     assert f"So divide float64[] is flat at {__file__}:{marked(f) + 1}" in found[0].message
 
 
+def test_the_gradient_after_an_overflow_is_that_of_grad():
+    x = 1e200 * X
+    with np.errstate(all="ignore"):
+        found, gradient = wg.why(np.linalg.norm, x), wg.grad(np.linalg.norm)(x)
+    assert np.all(gradient != 0.0) and np.array_equal(found.gradient, gradient)
+    assert found.kinds == ("overflow",)
+
+
 def test_nothing_chosen():
     found = wg.why(lambda x: np.sum(x[x > 10.0]), X)
     assert found.kinds == ("unchosen",) and "no elements" in found[0].message

@@ -61,10 +61,12 @@ def test_an_answer_for_every_operation(name, scale):
             chosen = [k for k, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
             values = [np.asarray(args[k])[()] * scale for k in chosen]
             if chosen:
-                check(summed(op, args, params, chosen), values)
+                # The parts of these run one by one, and are added in another order.
+                rounding = 1e-15 if op.kind in ("control", "opaque") else 0.0
+                check(summed(op, args, params, chosen), values, rounding)
 
 
-def check(f, values):
+def check(f, values, rounding):
     expected = gradient_or_error(f, values)
     try:
         found = wg.why(f, *values, argnums=tuple(range(len(values))))
@@ -79,7 +81,7 @@ def check(f, values):
         if got is None:
             assert not np.any(want) and "disconnected" in found.symptoms
             continue
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_allclose(got, want, rtol=rounding)
         if not np.all(np.isfinite(want)):
             assert {"nan", "infinite"} & set(found.symptoms)
         elif want.size and not np.any(want):

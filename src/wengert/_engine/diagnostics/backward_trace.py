@@ -86,7 +86,10 @@ class Backward:
 
 
 def run_backward(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
-    """The backward pass as in reverse.py: guarded if the result contains NaN, then with limits.
+    """The backward pass as in reverse.py, guarded if the result contains NaN.
+
+    The cotangents of the targets are those of reverse.py itself, which repeats a pass after an
+    overflow, or with limits; hooks, which may have effects, run once unless there are limits.
 
     Raises
     ------
@@ -94,10 +97,13 @@ def run_backward(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
         The derivative does not exist because values are equal.
     """
     back = Backward(outputs, targets, guarded=False)
-    if not _is_nan(back, targets):
-        return back
-    back = Backward(outputs, targets, guarded=True)
-    if _is_nan(back, targets) and any(n.op.differentiation.limits for n in back.tape.nodes):
+    is_nan = _is_nan(back, targets)
+    if is_nan:
+        back = Backward(outputs, targets, guarded=True)
+        is_nan = _is_nan(back, targets)
+    nodes = back.tape.nodes
+    has_hooks = any(n.info is not None and n.info.hooks is not None for n in nodes)
+    if not has_hooks or (is_nan and any(n.op.differentiation.limits for n in nodes)):
         bars = pullback(back.seeds, targets)
         back.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
     return back
