@@ -1,7 +1,7 @@
-"""Compute the polynomial coefficients of erf, erfc, gamma and gammaln.
+"""Compute the polynomial coefficients of erf, erfc, gamma, gammaln and the normal quantile.
 
-The functions are in wengert/_engine/backends/llvm/vector_math/erf.py and gamma.py; the fit is that
-of leaf_coefficients.py in this folder.
+The functions are in wengert/_engine/backends/llvm/vector_math: erf.py, gamma.py, softplus.py and
+normal_quantile.py; the fit is that of leaf_coefficients.py in this folder.
 
     python docs/generate/special_coefficients.py erf_tail64
     python docs/generate/special_coefficients.py            # all of them
@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import scipy.special
 from leaf_coefficients import fitted
 from mpmath import mp
 
@@ -71,6 +72,32 @@ def softened(e: Any) -> Any:
     return mp.log1p(e) / e if e > NIL else ONE
 
 
+def upper_quantile(log_v: Any) -> Any:
+    """The number above which a standard normal number is with a probability."""
+    x = mp.mpf(-float(scipy.special.ndtri_exp(float(log_v))))
+    for _ in range(3):  # Halley's method
+        density = mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi)
+        step = (mp.erfc(x / mp.sqrt(2)) / 2 - mp.exp(log_v)) / density
+        x = x + step / (1 + x * step / 2)
+    return x
+
+
+def normal_near(u: Any) -> Any:
+    """The quantile of p divided by q = p - 1/2, as a function of u = 2 (q / 0.4)**2 - 1."""
+    q = mp.sqrt(max((1 + u) / 2, NIL)) * 4 / 10
+    return upper_quantile(mp.log(ONE / 2 - q)) / q
+
+
+def normal_tail(low: Any, high: Any) -> tuple[Any, Any]:
+    """The quantile of the tail v minus t = sqrt(-2 log v), scaled to [-1, 1]."""
+
+    def quantile(u: Any) -> tuple[Any, Any]:
+        t = ((low + high) + (high - low) * u) / 2
+        return upper_quantile(-t * t / 2), t
+
+    return lambda u: mp.fsub(*quantile(u)), lambda u: 1 / quantile(u)[0]
+
+
 ERF = erf_near, lambda z: 1 / (1 + erf_near(z))
 SOFT = (lambda u: softened((1 + u) / 2), lambda u: ONE)
 LOG_GAMMA = log_gamma_two, lambda t: 1 / log_gamma_two(t)
@@ -91,6 +118,11 @@ JOBS: dict[str, Any] = {
     "stirling": (stirling, lambda z: ONE, 0 * ONE, 1 / mp.mpf(8.5) ** 2, 6, np.float64),
     "softened64": (*SOFT, -ONE, ONE, 20, np.float64),
     "softened32": (*SOFT, -ONE, ONE, 9, np.float32),
+    "normal_near": (normal_near, lambda u: 1 / normal_near(u), -ONE, ONE, 24, np.float64),
+    "normal_tail1": (*normal_tail(ONE * 2.125, ONE * 4), -ONE, ONE, 18, np.float64),
+    "normal_tail2": (*normal_tail(ONE * 4, ONE * 7), -ONE, ONE, 16, np.float64),
+    "normal_tail3": (*normal_tail(ONE * 7, ONE * 14), -ONE, ONE, 18, np.float64),
+    "normal_tail4": (*normal_tail(ONE * 14, ONE * 38.75), -ONE, ONE, 22, np.float64),
 }
 
 

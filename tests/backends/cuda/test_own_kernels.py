@@ -41,8 +41,8 @@ def test_numbers_of_many_keys(no_host_callbacks):
     assert np.array_equal(got, wanted)
 
 
-def test_normal_numbers_are_those_of_the_host():
-    got, wanted = bits(lambda key: random.normal(key, (100,)), random.key(1))
+def test_normal_numbers_of_a_stream_are_those_of_the_host():
+    got, wanted = bits(lambda: random.Stream(1).normal(shape=(100,)))
     assert np.array_equal(got, wanted)
 
 

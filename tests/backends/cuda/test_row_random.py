@@ -24,7 +24,7 @@ def path(key, x):
     """Euler and Maruyama's method, with a key for each step."""
 
     def step(i, s):
-        return s - 0.1 * s + 0.3 * noise(random.fold_in(key, i), (3,)) * np.sin(s)
+        return s - 0.1 * s + 0.3 * random.normal(random.fold_in(key, i), (3,)) * np.sin(s)
 
     return wg.fori_loop(0, 9, step, x)
 

@@ -75,6 +75,10 @@ class NativeFunction(NamedTuple):
     results: tuple[Dtype, ...]
 
 
+# Vector functions in the place of SciPy's functions, for processors without libraries.
+_OWN = {"ndtri": "normal_quantile"}
+
+
 @rule("special")
 def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
     """A function of scipy.special; several results are a tuple.
@@ -96,6 +100,8 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
         results = [s.constant(x, d) for x, d in zip(found, target.results, strict=True)]
     elif not target.addresses:
         results = [call_leaf(s, target.symbol, target.outer[0], lanes)]
+    elif name in _OWN and (processor := foreign()) and not processor.has_libraries:
+        results = [call_leaf(s, _OWN[name], target.outer[0], lanes)]
     else:
         results = of_target(s, target, lanes)
     cast = [s.cast(x, d) for x, d in zip(results, target.results, strict=True)]

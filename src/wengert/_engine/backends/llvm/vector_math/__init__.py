@@ -10,6 +10,7 @@ inverse_hyperbolic     arcsinh, arccosh, arctanh
 erf                    erf, erfc, gelu
 gamma                  gamma, gammaln
 softplus               softplus, log_sigmoid
+normal_quantile        ndtri, for processors without SciPy's functions
 range_reduction        arguments modulo multiples of pi
 payne_hanek            range reduction of arguments of any size
 polynomial_evaluation  polynomials with fused multiply-add

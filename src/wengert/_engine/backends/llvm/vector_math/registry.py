@@ -36,6 +36,7 @@ _HOMES: dict[str, str] = {
         "inverse_trigonometric": "arcsin arccos arctan arctan2",
         "inverse_hyperbolic": "arcsinh arccosh arctanh",
         "logarithms": "log log2 log10 log1p",
+        "normal_quantile": "normal_quantile",
         "float_decomposition": "sign heaviside nextafter spacing ldexp fmod remainder "
         "floor_divide hypot",
         "power": "power cbrt",
