@@ -29,6 +29,7 @@ from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, v
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import Op, RuleContext, lookup
 from wengert._engine.core.spec import is_inexact, spec_of
+from wengert._engine.core.users_exceptions import mark
 from wengert._engine.kinds.opaque import Opaque, fits
 from wengert.errors import (
     ConversionError,
@@ -87,7 +88,13 @@ class UserOperation(Opaque):
 
     def _run(self, *values: Any, **params: Any) -> Any:
         """The value as stored in a node: an array, a NumPy number, or a tuple of these."""
-        value = self.function(*values, **params)
+        try:
+            value = self.function(*values, **params)
+        except WengertError:
+            raise
+        except Exception as error:
+            mark(error)
+            raise
         if type(value) is tuple:
             return tuple(self._plain(v) for v in value)
         return self._plain(value)

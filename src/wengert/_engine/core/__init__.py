@@ -41,6 +41,7 @@ copy_graph.py                  a graph copied with changes; replay.py evaluated 
 subgraph.py                    Body: a graph that is a parameter of an operation
 leaked_tracers.py              traced values used after their trace has ended
 index_errors.py                errors of lookups by integers
+users_exceptions.py            exceptions of user functions, which are not replaced
 symbolic/                      symbolic sizes
 shape_inference_by_example.py  shapes inferred by running on small arrays
 alpha_equivalence.py           graphs that differ only in the names of lengths

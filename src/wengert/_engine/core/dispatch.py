@@ -18,6 +18,7 @@ from wengert.errors import (
     ShapeError,
     TracedBranchError,
     WengertError,
+    at,
     user_line,
 )
 
@@ -34,6 +35,7 @@ from .recording import _enabled, _session, recording_session, switches
 from .spec import spec_of, unweakened, weakened
 from .static_params import sizes_of
 from .tracing import _Part, eager_info, record
+from .users_exceptions import as_users, is_users
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -270,6 +272,8 @@ def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, WengertError | IndexError):
         return error
     where = user_line()
+    if is_users(error):
+        return as_users(error, f"in {op.name}, a function of the user's{at(where)}")
     operands = ", ".join(str(spec_of(v) or type(v).__name__) for v in values)
     cls = ShapeError if isinstance(error, ValueError) else DtypeError
     if any(isinstance(v, np.ndarray) and v.dtype.kind in "OSUV" for v in values):

@@ -43,6 +43,7 @@ from .spec import Spec, is_inexact, spec_of
 from .static_params import frozen, normalized, sizes_of
 from .symbolic.constraints import Demands, demands
 from .symbolic.dim import Dim, bounds, register_value
+from .users_exceptions import as_users, is_users
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -309,6 +310,8 @@ def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, IndexError):
         return error
     where = user_line()
+    if is_users(error):
+        return as_users(error, f"in {op.name}, a function of the user's{at(where)}")
     operands = " and ".join(str(s) for s in specs)
     classes: dict[type[Exception], type[Exception]] = {
         TypeError: DtypeError,

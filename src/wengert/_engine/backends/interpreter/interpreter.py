@@ -35,6 +35,7 @@ from wengert._engine.core.subgraph import Body, located
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import SIZE
 from wengert._engine.core.types import Operand
+from wengert._engine.core.users_exceptions import as_users, is_users
 from wengert._engine.ops.cost_model import bytes_of
 from wengert.errors import (
     BackendError,
@@ -264,6 +265,8 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
     """The exception as an error that names the node, its operation and the user's line."""
     if getattr(node.op, "is_users_exception", False):
         return error
+    if is_users(error):
+        return as_users(error, f"in {node.op.name}, a function of the user's{at(node.where)}")
     if isinstance(error, GuardError | BackendError):  # these already name the node
         return located(error, node)
     if isinstance(error, IndexError) and (known := lookup_error(node, error)) is not None:
