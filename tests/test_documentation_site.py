@@ -36,6 +36,7 @@ def places():
 def test_every_public_name_is_described(module, places):
     found = public_names.module(module)
     names = set(getattr(found, "__all__", [])) or {n for n in dir(found) if n[0] != "_"}
+    assert reference.opening(module), "the index says what a module is"
     text = reference.page(module, places)
     for name in names:
         listed = f"`{name} <{module}.{name}>`" in text
