@@ -1,6 +1,7 @@
 """Shape rules: fewer rearrangements of elements, and broadcasts as late as possible.
 
-    merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
+    merged     transpose of transpose, transpose of stack, reshape of reshape, broadcast of
+               broadcast, cast of cast
     removed    operations that change neither the shape nor the order of elements
     absorbed   a broadcast by an operation that broadcasts implicitly; a transpose by the subscripts
                of a contraction
@@ -86,6 +87,24 @@ def _transposed(x: Node, axes: tuple[int, ...], new: NodeBuilder) -> Node:
         return x
     is_reversal = axes == tuple(range(len(axes)))[::-1]
     return new("transpose", x, axes=None if is_reversal else axes)
+
+
+@rule(
+    "transpose of stack",
+    "transpose",
+    "stack",
+    reason="only the new axis moves, so that the operands are joined along another one",
+    exact=True,
+    example=(lambda x: np.stack((x, 2.0 * x), axis=2).transpose(0, 2, 1), _A),
+)
+def transpose_of_stack(node: Node, new: NodeBuilder) -> Node | None:
+    """The operands stacked where the transpose has the new axis."""
+    inner, axes = node.args[0], _axes(node, new)
+    stacked = inner.params["axis"] % len(axes)
+    others = [a for a in axes if a != stacked]
+    if others != sorted(others):
+        return None
+    return new("stack", *inner.args, axis=axes.index(stacked))
 
 
 @rule(
@@ -351,6 +370,7 @@ def sums(node: Node, new: NodeBuilder) -> Node | None:
 RULES = (
     nothing,
     transposes,
+    transpose_of_stack,
     reshapes,
     broadcasts,
     broadcast_of_new_axes,
