@@ -1,4 +1,4 @@
-"""diffrax: Tsit5 and Kvaerno5 with a PI controller, `RecursiveCheckpointAdjoint`, `ForwardMode`.
+"""diffrax: Tsit5, Dopri8 and Kvaerno5 with a PI controller, in both modes of differentiation.
 
 call            value, gradient or jacobian of a problem
 trajectories    final states for many parameters, by `vmap`
@@ -27,7 +27,8 @@ def solver(problem: Problem, times: Any, forward: bool) -> Callable[[Any, Any], 
     control = diffrax.PIDController(
         rtol=problem.rtol, atol=problem.atol, pcoeff=coefficients[0], icoeff=coefficients[1]
     )
-    method = diffrax.Kvaerno5() if problem.stiff else diffrax.Tsit5()
+    explicit = diffrax.Dopri8() if problem.precise else diffrax.Tsit5()
+    method = diffrax.Kvaerno5() if problem.stiff else explicit
     adjoint = diffrax.ForwardMode() if forward else diffrax.RecursiveCheckpointAdjoint()
     begin, end = float(times[0]), float(times[-1])
     only_last = len(times) == 2

@@ -15,7 +15,7 @@ from native.case import Call
 
 from .problem import Problem
 
-STIFF, EXPLICIT = "rodas5p", "tsit5"
+STIFF, EXPLICIT, PRECISE = "rodas5p", "tsit5", "DOP853"
 
 
 def states(problem: Problem, kind: str, method: str) -> Callable[[Any], tuple[Any, Any]]:
@@ -59,7 +59,9 @@ def states(problem: Problem, kind: str, method: str) -> Callable[[Any], tuple[An
 
 def chosen(problem: Problem) -> str:
     """The method."""
-    return STIFF if problem.stiff else EXPLICIT
+    if problem.stiff:
+        return STIFF
+    return PRECISE if problem.precise else EXPLICIT
 
 
 def function(problem: Problem, kind: str, method: str | None = None) -> Any:

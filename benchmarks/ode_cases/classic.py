@@ -88,5 +88,5 @@ def three_body() -> Problem:
     start = np.array([0.994, 0.0, 0.0, -2.00158510637908252240537862224])
     return Problem(
         "three bodies", _three_body, start, np.array([0.012277471]), PERIOD,
-        np.linspace(0.0, PERIOD, 21), rtol=1e-9, atol=1e-9, steps=1024,
+        np.linspace(0.0, PERIOD, 21), rtol=1e-9, atol=1e-9, precise=True, steps=1024,
     )  # fmt: skip

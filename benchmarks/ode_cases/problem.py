@@ -22,7 +22,8 @@ class Problem:
         ``of_arrays(xp)(t, y, p)`` returns an array, ``by_loops(t, y, p, out)`` writes into one.
     end, times : of the value and of the sensitivities; those whose states the loss takes.
     rtol, atol : of every contestant.
-    stiff : which methods are chosen.
+    stiff, precise : which methods are chosen: implicit ones, or explicit ones of order 8, which
+        small tolerances call for.
     steps : a bound on their number, which JAX wants to know.
     period, dose : the first component is raised by so much after each period.
     """
@@ -36,6 +37,7 @@ class Problem:
     rtol: float = 1e-7
     atol: float = 1e-5
     stiff: bool = False
+    precise: bool = False
     steps: int = 4096
     of_arrays: Callable[..., Any] | None = None
     by_loops: Callable[..., Any] | None = None
