@@ -89,3 +89,14 @@ def test_equal_and_zero_columns():
     with pytest.warns(scipy.linalg.LinAlgWarning):
         expected, _ = scipy.linalg.lu_factor(a)
     np.testing.assert_array_equal(wg.jit(lu_packed)(a)[0].T, expected)
+
+
+@pytest.mark.parametrize("m", [None, 1, 6])
+def test_solve(m):
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 21, 21)), rng.normal(size=(2, 21, *([] if m is None else [m])))
+    right = b[..., None] if m is None else b
+    found = wg.jit(np.linalg.solve)(a, right)
+    np.testing.assert_allclose(found, np.linalg.solve(a, right), rtol=1e-9, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError):
+        wg.jit(np.linalg.solve)(a * (np.arange(21) != 4), right)

@@ -1,6 +1,7 @@
 """Linear systems, inverses and determinants, by LAPACK's LU factorization.
 
-    solve                      gesv; complex systems of few rows: complex_solve.py
+    solve                      gesv; real systems of up to 64 rows: lu_in_cache.py; complex ones:
+                               complex_solve.py
     inv                        getrf, trtri
     det, slogdet               getrf, and the product of the diagonal
     det_derivative             of first order: det times inverse; the kernel fails for singular and
@@ -36,7 +37,7 @@ from ..loop_helpers import (
     stack_slot,
     write,
 )
-from . import complex_solve, determinants
+from . import complex_solve, determinants, lu_in_cache
 from . import small_matrices as small
 from .lapack import (
     batch_item,
@@ -49,7 +50,7 @@ from .lapack import (
     memory,
     working_dtype,
 )
-from .packed_factors import substitute
+from .packed_factors import InCache, substitute
 
 _I32 = np.dtype(np.int32)
 
@@ -100,6 +101,9 @@ def solve(call: KernelCall) -> None:
     (x,) = call.results
     b, x = small.as_columns(b, x)
     n, columns = x.shape[-2:]
+    if isinstance(n, int) and a.dtype == b.dtype and lu_in_cache.serves(n, x.dtype):
+        _solve_in_cache(call, a, b, x)
+        return
     call.record_flops(n * n * (n + columns * 2))
     separates = _may_separate_parts(a, b, x)
     if separates and type(n) is int:
@@ -123,6 +127,19 @@ def solve(call: KernelCall) -> None:
             copy(call, t, rhs, items[1])
             gesv(call, t, matrix, rhs, pivots, info)
             copy(call, t, items[2], rhs)
+
+
+def _solve_in_cache(call: KernelCall, a: ArrayPointer, b: ArrayPointer, x: ArrayPointer) -> None:
+    """x with a @ x = b, by factors in a first-level cache."""
+    (n, columns), dtype = x.shape[-2:], x.dtype
+    assert isinstance(n, int)
+    work, pivots = memory(call, n * lu_in_cache.padded(n), dtype), memory(call, n, _I32)
+    factors = column_major(memory(call, n * n, dtype), n, n, dtype)
+    substitution = InCache(call, n, columns, dtype, 0)
+    with batches(call, x, 2) as (s, index):
+        matrix, right, target = [batch_item(call, s, y, index, 2) for y in (a, b, x)]
+        lu_in_cache.factorize(call, s, matrix, work, factors, pivots)
+        substitution.solve(s, factors, pivots, right, target)
 
 
 def _may_separate_parts(a: ArrayPointer, b: ArrayPointer, x: ArrayPointer) -> bool:

@@ -3,6 +3,7 @@
 lu_packed        getrf, in LAPACK's memory layout; up to 64 rows: lu_in_cache.py
 solve_packed     getrs; for several columns, laswp and trsm; up to 64 rows:
                  substitution_in_cache.py
+InCache          its substitution with factors of up to 64 rows
 order_of, rows_exchanged, exchanges    permutations of rows, and the corresponding exchanges
 """
 
@@ -80,7 +81,7 @@ def solve_packed(call: KernelCall) -> None:
         if is_c_contiguous(pivots._replace(shape=pivots.shape[-1:], strides=pivots.strides[-1:]))
         else memory(call, n, I32)
     )
-    substitution = _InCache if lu_in_cache.serves(n, dtype) else _Lapack
+    substitution = InCache if lu_in_cache.serves(n, dtype) else _Lapack
     solve = substitution(call, n, columns, dtype, trans).solve
     with batches(call, x, 2) as (s, index):
         packed_i, pivots_i = (
@@ -143,7 +144,7 @@ class _Lapack(_Substitution):
         copy(call, s, x, rhs)
 
 
-class _InCache(_Substitution):
+class InCache(_Substitution):
     """Of real matrices in a first-level cache."""
 
     def __init__(
