@@ -270,9 +270,7 @@ class Thresholds:
     )
 
     # ---- kernels (kernels/) ---------------------------------------------------------------------
-    kernel_stack_bytes: int = _of(
-        8192, "bytes", "scratch memory of a kernel up to it is on the stack", LINALG, least=0
-    )
+    kernel_stack_bytes: int = _of(8192, "bytes", "of scratch memory on the stack", LINALG, least=0)
     parallel_matmul_flops: int = _of(
         16_000_000, "flops", "a product from it on is divided among threads", TUNE,
         "some 0.2 ms of one thread", 1000,
@@ -285,10 +283,7 @@ class Thresholds:
     small_matrix_multiplications: int = _of(
         64, "multiplications", "of a product of such matrices, at most", LINALG
     )
-    lu_in_cache_rows: int = _of(
-        64, "rows", "of a real matrix whose LU factors are computed without LAPACK, at most",
-        LINALG, "a matrix of 64 rows fits into a first-level cache of 32 KiB",
-    )  # fmt: skip
+    lu_in_cache_rows: int = _of(64, "rows", "whose LU factors stay in a near cache", LINALG)
     separate_parts_rows: int = _of(
         512, "rows", "of a complex system that is solved with separate parts, at most", LINALG,
         "complex systems of 50, 200, 400 and 800 rows with twice as many right-hand sides",
