@@ -4,9 +4,9 @@
     python benchmarks/cuda_traffic.py --rows 1000 --length 4096
 
 For each program: its kernels; the bytes that they have to read from and write to the card's memory,
-each array once in each kernel; the least possible, every argument once and every result once; and
-the reads of all loops, of which those beyond the first of an array are served by caches or shared
-memory as long as a row stays there.
+each array once in each kernel, with the states of parts of sums, written and read; the least
+possible, every argument once and every result once; and the reads of all loops, of which those
+beyond the first of an array are served by caches or shared memory as long as a row stays there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 import wengert as wg
 from wengert._engine.backends.cuda import EmulatedDevice
+from wengert._engine.backends.cuda.block_kernels import block_launch
 from wengert._engine.backends.cuda.program import DeviceProgram
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
@@ -87,19 +88,34 @@ def programs(x: Any) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 def traffic(f: Callable[..., Any], args: Sequence[Any]) -> tuple[int, int, int, int]:
     """The kernels; bytes of memory, the least possible, and those of the reads of all loops."""
     graph = wg.trace(f)(*args).simplify()
-    program = DeviceProgram(graph, EmulatedDevice())
+    device = EmulatedDevice()
+    device.block, device.blocks, device.shared_bytes = 256, 8 * 132, 48 << 10  # as an H200's
+    program = DeviceProgram(graph, device)
     memory = reads = 0
     for stage, number in program.stages:
         assert isinstance(stage, FusedLoops), "a library function"
         own = set(roots_of(stage))
         entries = {x for x in program.kernels[number].entries if isinstance(x, Expr)}
-        memory += sum(map(size, entries))
+        memory += sum(map(size, entries)) + 2 * states(program.kernels[number], device)
         for group in stage.groups:
             read = {a.expr for root in group.roots for a in program.plan.accesses(root)}
             reads += sum(size(x) for x in read & entries - own)
     made = pytree.flatten([graph.outputs])[0]
     least = sum(size(x) for x in (*graph.inputs, *made))
     return len(program.kernels), memory, least, reads
+
+
+def states(kernel: Any, device: EmulatedDevice) -> int:
+    """The bytes of the states of parts of rows, or of sums over rows."""
+    if not getattr(kernel, "states", ()):
+        return 0
+    plan = block_launch(kernel, kernel.elements, kernel.length, kernel.local_rows, device)
+    counts = kernel.columns or [kernel.elements] * len(kernel.states)
+    parts = plan.groups(device) if kernel.columns else plan.parts
+    if parts == 1:
+        return 0
+    pairs = zip(kernel.states, counts, strict=True)
+    return sum(parts * n * sum(d.itemsize for d in dtypes) for (_, dtypes), n in pairs)
 
 
 def size(x: Any) -> int:

@@ -263,17 +263,47 @@ def test_batches_of_rows():
     assert np.allclose(on_device(wg.jit(g, backend="cuda"), x[0, 0].T), g(x[0, 0].T), rtol=1e-13)
 
 
-def test_parameters_of_a_normalization():
-    def loss(x, scale, shift, w):
-        mean = np.mean(x, axis=1, keepdims=True)
-        variance = np.mean((x - mean) ** 2, axis=1, keepdims=True)
-        return np.sum(((x - mean) / np.sqrt(variance + 1e-5) * scale + shift) * w)
+def normalization_loss(x, scale, shift, w):
+    mean = np.mean(x, axis=-1, keepdims=True)
+    variance = np.mean((x - mean) ** 2, axis=-1, keepdims=True)
+    return np.sum(((x - mean) / np.sqrt(variance + 1e-5) * scale + shift) * w)
 
-    x, w = RNG.normal(size=(30, 40)), RNG.normal(size=(30, 40))
-    f = wg.grad(loss, argnums=(0, 1, 2))
-    assert len(kernels_of(f, x, x[0], x[1], w)) == 3  # one of rows, two sums over rows
-    got = on_device(wg.jit(f, backend="cuda"), x, x[0], x[1], w)
-    assert max(differences(got, f(x, x[0], x[1], w))) < 1e-13
+
+def test_parameters_of_a_normalization_are_in_its_kernel():
+    """Sums over rows, of enough columns, are computed with the rows, and merged."""
+    f = wg.grad(normalization_loss, argnums=(0, 1, 2))
+    spec, row = wg.spec(("m", "n")), wg.spec(("n",))
+    graph = wg.trace(f)(spec, row, row, spec).simplify()
+    assert len(DeviceProgram(graph, EmulatedDevice()).kernels) == 1
+    run = wg.computation(graph, backend="cuda")
+    for m, n in ((1, 2), (40, 20), (100, 70), (3, 300), (50, 1500)):
+        x, w = RNG.normal(size=(m, n)), RNG.normal(size=(m, n))
+        args = x, RNG.normal(size=n), RNG.normal(size=n), w
+        for seed in range(2):
+            assert max(differences(on_device(run, *args, seed=seed), f(*args))) < 1e-13, (m, n)
+    few = [RNG.normal(size=shape) for shape in ((30, 40), (40,), (40,), (30, 40))]
+    assert len(kernels_of(f, *few)) == 3  # one of rows, two of columns
+    assert max(differences(on_device(wg.jit(f, backend="cuda"), *few), f(*few))) < 1e-13
+    empty = [np.ones(shape) for shape in ((0, 80), (80,), (80,), (0, 80))]
+    assert max(differences(on_device(wg.jit(f, backend="cuda"), *empty), f(*empty))) == 0.0
+    deep = [RNG.normal(size=shape) for shape in ((3, 5, 80), (80,), (80,), (3, 5, 80))]
+    assert len(kernels_of(f, *deep)) == 1
+    assert max(differences(on_device(wg.jit(f, backend="cuda"), *deep), f(*deep))) < 1e-13
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_reductions_over_rows_of_any_kind(dtype):
+    def f(x):
+        y = x - np.max(x, axis=1, keepdims=True)
+        z = np.sum(y * y, axis=1, keepdims=True)
+        return [np.max(y, axis=0), np.any(y < -2.0, axis=0), np.sum(1j * y, axis=0), y / z]
+
+    run = wg.computation(wg.trace(f)(wg.spec(("m", "n"), dtype)).simplify(), backend="cuda")
+    for m, n in ((40, 70), (21, 700)):
+        x = RNG.normal(size=(m, n)).astype(dtype)
+        x[m // 2, 5] = np.nan
+        got = on_device(run, x)
+        assert max(differences(got, f(x))) <= 8 * np.finfo(dtype).eps, (m, n)
 
 
 # ---- barriers ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ program          the stages of a graph: kernels, calls, loops
 kernel_codegen   a loop group as a function that many threads run
 block_threads    threads of a block that work together: barriers, shuffles, sums of all lanes
 block_codegen    rows of loop groups, computed by such threads; block_kernels launches them
+column_sums      sums over these rows
 stepped_loops    loops and branches that the host runs step by step
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
 row_matrices     small matrices of a row; row_random random numbers of a row

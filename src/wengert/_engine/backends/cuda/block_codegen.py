@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..llvm.codegen.loop_nests import LoopNest
 from ..llvm.codegen.reductions import BLOCK
 from ..llvm.ir.affine import Index, Length, offset_of, size_of
 from ..llvm.ir.ir_builder import Section
@@ -32,24 +31,24 @@ from ..llvm.schedule.integer_ranges import ANY, is_inside
 from ..llvm.schedule.iteration_space import Axis, Space
 from ..llvm.schedule.scheduling import accesses_of, is_one_place
 from .block_threads import ARGUMENTS, LaneGroup
+from .column_sums import APART, FIRST, TOGETHER, ColumnSums
 
 _LIGHT = 12  # work of an element, up to which several are read before they are added
 _FLAT = 64  # a shorter innermost reduced axis is split among lanes together with the others
 ALIGNMENT = 16  # of rows in memory of a group
-_FIRST = "first"  # the first lane stores all
-_TOGETHER = "together"  # the lanes reduce together, and the first stores the results
-_APART = "apart"  # each lane computes elements of its own
 
 
-class BlockNest(LoopNest):
+class BlockNest(ColumnSums):
     """One or several loop groups as a function of the threads of blocks.
 
     Attributes
     ----------
     rows : Length
         The number of rows.
-    local_rows : dict from Expr to Length
+    local_rows : dict from key to Length
         The results in memory of the group of lanes, with their bytes in a row.
+    columns : list of ColumnSum
+        The sums over rows, whose states are stored as those of parts are.
     must_leave : bool
         Whether a lane that finds a fault cannot go on: then each group has one lane.
     parts_of : list of (Expr, accumulator)
@@ -64,10 +63,11 @@ class BlockNest(LoopNest):
 
     def _write(self, body: Section) -> None:
         self.is_alone = len(self.fused.groups) == 1
-        self.local_rows: dict[Expr, Length] = {}
+        self.local_rows: dict[Any, Length] = {}
         self.parts_of: list[tuple[Expr, Any]] = []
-        self._mode, self._part, self._base = _TOGETHER, "0", ""
+        self._mode, self._part, self._base = TOGETHER, "0", ""
         self.must_leave = False
+        self.columns = []
         self.lanes = LaneGroup(self.language.module, self.language, self._head)
         self.lanes.exchange = self._head.value("getelementptr i8, ptr %shared, i64 %local_bytes")
         rows = [Axis(k, n, False) for k, n in enumerate(self.group.space[: self.fused.rows])]
@@ -82,6 +82,7 @@ class BlockNest(LoopNest):
         total = self._count_rows
         if self.is_alone:
             total = self._head.times(total, "%parts")
+        self._begin_columns(body.inside())
         with body.loop(self.lanes.number, total, self.lanes.count) as (row, t):
             start = row.inside()
             place = t
@@ -99,6 +100,7 @@ class BlockNest(LoopNest):
             if self.local_rows or self.lanes.exchanged_bytes:
                 self.lanes.barrier(row)
         self._leave(row)
+        self._end_columns(body.inside())
 
     def _groups(self, row: Section) -> None:
         """All loop groups of one row, with barriers before what others have written is read."""
@@ -130,13 +132,13 @@ class BlockNest(LoopNest):
         kept = [] if self.is_alone else [axis for axis in space.axes if not axis.is_reduced]
         reduced = [axis for axis in space.axes if axis.is_reduced]
         if not kept and not reduced:
-            self._mode = _FIRST
+            self._mode = FIRST
             self._combine(section, [], False)
         elif reduced and (space.across or not kept):
-            self._mode = _TOGETHER
+            self._mode = TOGETHER
             self._one_by_one(section, kept, reduced)
         else:
-            self._mode = _APART
+            self._mode = APART
             lengths = [self._name(self._number(axis.length)) for axis in kept]
             total = "1"
             for length in lengths:
@@ -179,7 +181,7 @@ class BlockNest(LoopNest):
         outermost: bool,
         once: bool = False,
     ) -> None:
-        if self._mode != _TOGETHER:
+        if self._mode != TOGETHER:
             super()._reduce(section, axes, kept, outermost, once)
             return
         # The axis of the fewest steps in memory is the last.
@@ -267,11 +269,11 @@ class BlockNest(LoopNest):
 
     def _put(self, section: Section, root: Expr, value: Any, index: Index) -> None:
         is_result = isinstance(root.rule, Reduce)
-        if self._mode == _APART or (self._mode == _TOGETHER and not is_result):
+        if self._mode == APART or (self._mode == TOGETHER and not is_result):
             super()._put(section, root, value, index)
             return
         condition = self.lanes.is_first
-        if self.is_alone and self._mode == _TOGETHER:
+        if self.is_alone and self._mode == TOGETHER:
             one = section.value("icmp eq i64 %parts, 1")
             condition = section.value(f"and i1 {one}, {condition}")
         with section.when(condition) as s:
@@ -317,6 +319,11 @@ class BlockNest(LoopNest):
 
     def _row_buffer(self, expr: Expr) -> Lane:
         """The memory for the row of an intermediate result."""
+        size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
+        return Lane(self.language, self._head, self._local_memory(expr, size), I64, 1)
+
+    def _local_memory(self, key: Any, size: Length) -> str:
+        """The address of memory of this group of lanes."""
         head = self._head
         if not self._base:
             is_local = head.value("icmp sgt i64 %local_bytes, 0")
@@ -328,11 +335,10 @@ class BlockNest(LoopNest):
                 f"getelementptr i8, ptr {place}, i64 {head.value(f'mul i64 {k}, %row_bytes')}"
             )
         offset = "0"
-        for size in self.local_rows.values():
-            offset = head.plus(offset, self._rounded(size))
-        self.local_rows[expr] = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
-        name = head.value(f"getelementptr i8, ptr {self._base}, i64 {offset}")
-        return Lane(self.language, head, name, I64, 1)
+        for other in self.local_rows.values():
+            offset = head.plus(offset, self._rounded(other))
+        self.local_rows[key] = size
+        return head.value(f"getelementptr i8, ptr {self._base}, i64 {offset}")
 
     def _rounded(self, size: Length) -> str:
         """A number of bytes, rounded up."""

@@ -38,6 +38,7 @@ _SUPPLIED = (BLOCK_BARRIER, WARP_BARRIER, f"{SHUFFLE}32", f"{SHUFFLE}64")
 _LAUNCHED = [("i64", n) for n in ("parts", "lanes", "row_bytes", "local_bytes")]
 _LANE_TERMS = 4  # the least elements of a row for each lane of a part of a warp
 _MOST_SCRATCH = 1 << 28  # bytes for rows that do not fit in shared memory
+_COLUMN_TERMS = 16  # rows that a group of lanes adds to the columns, at least
 _LONG_ROW = 16  # elements for each thread of a block, beyond which a few rows are divided
 _PART_TERMS = 64  # and for each lane, of a part of a row
 
@@ -61,6 +62,8 @@ class BlockKernel(DeviceKernel):
         The reductions that may have parts, with the dtypes of their states.
     most_lanes : int
         1 if lanes would read elements far from each other, or cannot wait; else 0.
+    columns : tuple of Length
+        The lengths of sums over rows: the states are theirs, one for each group of lanes.
     """
 
     length: Length = 1
@@ -68,6 +71,7 @@ class BlockKernel(DeviceKernel):
     exchanged_bytes: int = 0
     states: tuple[tuple[Expr, tuple[Dtype, ...]], ...] = field(default=())
     most_lanes: int = 0
+    columns: tuple[Length, ...] = ()
 
 
 def block_kernel_of(
@@ -86,7 +90,7 @@ def block_kernel_of(
     nest = BlockNest(Language(module), fused, stored, 0)
     check_supplied(module)
     states = []
-    for root, one in nest.parts_of:
+    for root, one in (*nest.parts_of, *[(c.root, c.state) for c in nest.columns]):
         states.append((root, tuple([slot.dtype for slot in one.states])))
     arguments, lines = table_of(nest, addressed)
     arguments += [f"ptr %state{k}" for k in range(sum(len(kinds) for _, kinds in states))]
@@ -122,6 +126,7 @@ def block_kernel_of(
         nest.lanes.exchanged_bytes,
         tuple(states),
         int(nest.must_leave or not has_neighbors(nest)),
+        tuple(column.count for column in nest.columns),
     )
 
 
@@ -222,12 +227,14 @@ class BlockLaunch(NamedTuple):
         given = (self.parts, self.lanes, self.row_bytes, self.local_bytes)
         return [np.int64(n) for n in given]
 
+    def groups(self, device: Device) -> int:
+        """The number of groups of lanes that run."""
+        blocks = min(-(-self.threads // device.block), device.blocks)
+        return blocks * device.block // self.lanes
+
     def scratch_bytes(self, device: Device) -> int:
         """The memory of all groups for intermediate results that are not in shared memory."""
-        if self.local_bytes or not self.row_bytes:
-            return 0
-        blocks = min(-(-self.threads // device.block), device.blocks)
-        return blocks * device.block // self.lanes * self.row_bytes
+        return 0 if self.local_bytes else self.groups(device) * self.row_bytes
 
 
 def lanes_for(rows: int, length: int, device: Device) -> int:
@@ -254,16 +261,19 @@ def block_launch(
     row_bytes = sum(-(-n // ALIGNMENT) * ALIGNMENT for n in row_sizes)
     lanes = kernel.most_lanes or lanes_for(rows, length, device)
     available = device.shared_bytes - kernel.exchanged_bytes
-    if row_bytes * (device.block // lanes) > available and lanes > 1:
+    is_crowded = row_bytes * (device.block // lanes) > available
+    if (is_crowded or kernel.columns) and lanes > 1:
         lanes = device.block
     local_bytes = row_bytes * (device.block // lanes)
     if local_bytes > available:
         local_bytes = 0
     parts = 1
-    if kernel.states:
+    if kernel.states and not kernel.columns:
         groups = device.blocks * device.block // lanes
         parts = max(min(groups // max(rows, 1), length // (lanes * _PART_TERMS)), 1)
     groups = rows * parts
+    if kernel.columns:
+        groups = max(-(-groups // _COLUMN_TERMS), 1)  # one even without rows, for their sums
     if row_bytes and not local_bytes:
         groups = min(groups, max(_MOST_SCRATCH // row_bytes, 1))
     shared = local_bytes + (kernel.exchanged_bytes if lanes > WARP else 0)
@@ -317,21 +327,24 @@ def launch_block_kernel(
     size = plan.scratch_bytes(device)
     scratch = device.empty((size,), np.dtype(np.uint8)) if size else nothing
     states: list[Any] = []
-    kept: list[tuple[Expr, list[Any]]] = []
-    for root, dtypes in kernel.states:
+    kept: list[tuple[Expr, list[Any], int]] = []
+    # A state for each part of each row, or for each group and column.
+    counts = list(map(number, kernel.columns)) or [rows] * len(kernel.states)
+    parts = plan.groups(device) if kernel.columns else plan.parts
+    for (root, dtypes), count in zip(kernel.states, counts, strict=True):
         own = [nothing] * len(dtypes)
-        if plan.parts > 1:
-            own = [device.empty((plan.parts, rows), dtype) for dtype in dtypes]
+        if parts > 1 or kernel.columns:
+            own = [device.empty((parts, count), dtype) for dtype in dtypes]
         states += own
-        kept.append((root, own))
+        kept.append((root, own, count))
     launch([*arguments, *states, scratch, *plan.numbers()], plan.threads, plan.shared_bytes)
-    if plan.parts == 1:
+    if parts == 1 and not kernel.columns:
         return
-    for root, own in kept:
+    for root, own, count in kept:
         assert isinstance(root.rule, Reduce)
         merge = _finishing(device, root.rule.monoid, root.operands[0].dtype, root.dtype)
-        whole = finish_launch(rows, plan.parts, len(own), device)
-        given = [*own, outputs[root], np.int64(plan.parts), np.int64(rows), nothing]
+        whole = finish_launch(count, parts, len(own), device)
+        given = [*own, outputs[root], np.int64(parts), np.int64(count), nothing]
         merge([*given, *whole.numbers()], whole.threads, whole.shared_bytes)
 
 

@@ -90,10 +90,12 @@ class FusedLoops:
         The number of rows that each group computes before the next (schedule/row_blocks.py).
     local : dict from Expr to None
         Results that are stored for the rows of a block only.
+    is_apart : bool
+        Whether rows are computed in parallel, by a device.
     """
 
-    def __init__(self, groups: list[LoopGroup], rows: int = 0) -> None:
-        self.groups, self.rows, self.block = groups, rows, 1
+    def __init__(self, groups: list[LoopGroup], rows: int = 0, is_apart: bool = False) -> None:
+        self.groups, self.rows, self.block, self.is_apart = groups, rows, 1, is_apart
         self.local: dict[Expr, None] = {}
 
     def __repr__(self) -> str:
@@ -167,8 +169,8 @@ def fused_loops_of(
     segments : sequence of int
         A number for each stage; those with different numbers are not fused.
     apart : bool
-        Whether rows are computed in parallel, so that no loop group combines several, and rows of
-        any length are worth it.
+        Whether rows are computed in parallel, so that rows of any length are worth it, and sums
+        over rows only if there are many columns.
     """
     found: list[FusedLoops | Expr] = []
     fused_already: set[int] = set()
@@ -181,7 +183,7 @@ def fused_loops_of(
         rows = _rows_around(stages, k, apart)
         if rows and is_by_columns(stage):
             rows = 0
-        fused = FusedLoops([stage], rows)
+        fused = FusedLoops([stage], rows, apart)
         members = {k}
         if rows:
             for n in range(k + 1, min(k + 1 + thresholds.fusion_lookahead, len(stages))):
@@ -270,7 +272,11 @@ def _fits(group: LoopGroup, rows: tuple[Length, ...], apart: bool) -> bool:
     if group.space[: len(rows)] != rows:
         return False
     role = role_of(group, len(rows))
-    return role == "each" if apart else bool(role)
+    if not apart:
+        return bool(role)
+    length = size_of(group.space[len(rows) :])
+    is_wide = type(length) is not int or length >= thresholds.inner_loop_elements
+    return role == "each" or (role == "columns" and is_wide)
 
 
 def role_of(group: LoopGroup, rows: int) -> str:

@@ -39,7 +39,7 @@ def block_of(fused: FusedLoops) -> int:
     follow one another.
     """
     rows, groups = fused.rows, fused.groups
-    if not rows:
+    if not rows or fused.is_apart:
         return 1
     if len(groups) == 1 and role_of(groups[0], rows) == "each":
         return thresholds.row_block
