@@ -1,7 +1,7 @@
 """Kernels in which threads of a block compute rows together, and how they are launched.
 
     BlockKernel        such a kernel
-    block_kernel_of    that of a fused loop
+    kernel_for       the kernel of a fused loop; block_kernel_of one of these
     finish_kernel    the kernel that merges the states of parts of rows
     BlockLaunch        how many lanes compute a row, in how many parts, and where its memory is
 
@@ -31,7 +31,7 @@ from ..llvm.schedule.fusion import FusedLoops
 from .block_codegen import ALIGNMENT, BlockNest, has_neighbors
 from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP, WARP_BARRIER, LaneGroup
 from .device import Device, Launch
-from .kernel_codegen import DeviceKernel, UnsupportedKernel, table_of
+from .kernel_codegen import DeviceKernel, UnsupportedKernel, kernel_of, table_of
 from .loaded_kernels import launch_of
 
 _SUPPLIED = (BLOCK_BARRIER, WARP_BARRIER, f"{SHUFFLE}32", f"{SHUFFLE}64")
@@ -72,6 +72,16 @@ class BlockKernel(DeviceKernel):
     states: tuple[tuple[Expr, tuple[Dtype, ...]], ...] = field(default=())
     most_lanes: int = 0
     columns: tuple[Length, ...] = ()
+
+
+def kernel_for(
+    fused: FusedLoops, stored: set[Expr], name: str, addressed: Collection[Expr] = ()
+) -> DeviceKernel:
+    """The kernel of a fused loop, in which threads compute rows together or elements apart."""
+    (group, *others) = fused.groups
+    if others or any(not is_one(group.space[k]) for k in group.reduced or ()):
+        return block_kernel_of(fused, stored, name, addressed)
+    return kernel_of(fused, stored, name, addressed)
 
 
 def block_kernel_of(
@@ -128,12 +138,6 @@ def block_kernel_of(
         int(nest.must_leave or not has_neighbors(nest)),
         tuple(column.count for column in nest.columns),
     )
-
-
-def is_by_rows(fused: FusedLoops) -> bool:
-    """Whether threads compute rows of a fused loop together."""
-    (group, *others) = fused.groups
-    return bool(others) or any(not is_one(group.space[k]) for k in group.reduced or ())
 
 
 def _order(length: Length) -> tuple[bool, int]:

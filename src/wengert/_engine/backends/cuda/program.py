@@ -29,16 +29,10 @@ from ..llvm.lowering.registry import specs_of
 from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
-from .block_kernels import (
-    BlockKernel,
-    block_kernel_of,
-    is_by_rows,
-    launch_block_kernel,
-    loops_of_few_rows,
-)
+from .block_kernels import BlockKernel, kernel_for, launch_block_kernel, loops_of_few_rows
 from .device import Device, Failed, InDoubt, Launch
 from .host_callbacks import CallbackLog
-from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number, kernel_of
+from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number
 from .library_calls import called
 from .loop_kernels import LoopKernel, loop_kernels_of
 from .loop_runs import run_loop
@@ -125,8 +119,7 @@ class DeviceProgram:
                 self.stages.append((stage, -1))
                 continue
             try:
-                make = block_kernel_of if is_by_rows(stage) else kernel_of
-                kernel = make(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
+                kernel = kernel_for(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
             except UnsupportedKernel as error:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
             self.stages.append((stage, len(self.kernels)))
