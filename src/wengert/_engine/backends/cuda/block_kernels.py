@@ -1,9 +1,9 @@
 """Kernels in which threads of a block compute rows together, and how they are launched.
 
-    BlockKernel        such a kernel
+    BlockKernel      such a kernel
     kernel_for       the kernel of a fused loop; block_kernel_of one of these
     finish_kernel    the kernel that merges the states of parts of rows
-    BlockLaunch        how many lanes compute a row, in how many parts, and where its memory is
+    BlockLaunch      how many lanes compute a row, in how many parts, and where its memory is
 
 The number of lanes follows from the length of a row and the number of rows: a thread for each row
 of a few elements, part of a warp or a warp for those up to four blocks, else a block. Few long rows
