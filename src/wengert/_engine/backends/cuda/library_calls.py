@@ -31,7 +31,7 @@ from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
-from .stepped_loops import Bodies, checkpointed, choice, replay, scan, while_
+from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _LACKING = (TypeError, AttributeError, NotImplementedError, ValueError, MatrixError)
 
 
-def called(program: Bodies, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mapping[str, int]) -> Any:
     """The result of a node, or a tuple of them; on the device or on the host."""
     op: Any = node.op
     params = substituted(node.params, sizes)
@@ -71,7 +71,7 @@ def called(program: Bodies, node: Node, operands: Sequence[Any], sizes: Mapping[
 
 
 def _on_host(
-    program: Bodies,
+    program: BodyRuns,
     node: Node,
     operands: Sequence[Any],
     params: Mapping[str, Any],
@@ -91,7 +91,7 @@ def _on_host(
 
 
 def _of_bodies(
-    program: Bodies,
+    program: BodyRuns,
     node: Node,
     operands: Sequence[Any],
     params: dict[str, Any],

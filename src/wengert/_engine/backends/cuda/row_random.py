@@ -29,7 +29,7 @@ from .random_kernels import BLOCK_BYTES, SCALES, store_number
 from .row_stages import Sharing
 
 _SPLIT, _FOLD = "random_split", "random_fold"
-_MOST = 4096  # numbers of a row in a step
+_MOST_NUMBERS = 4096  # numbers of a row in a step
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def row_draw(stage: Expr, rows: Length, kinds: Sequence[Sharing]) -> RowDraw | N
     if any(type(n) is not int for n in inner) or (any(own) and not by_rows):
         return None
     each = math.prod(inner) // (2 if of_keys else 1)
-    return None if each > _MOST else RowDraw(stage, name, own, by_rows, each, shape, dtype)
+    return None if each > _MOST_NUMBERS else RowDraw(stage, name, own, by_rows, each, shape, dtype)
 
 
 def write_draw(

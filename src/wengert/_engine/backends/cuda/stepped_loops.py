@@ -6,7 +6,7 @@ out of range is seen at the end, or where a loop with a condition waits anyway.
 
     scan, while_, choice     the operations
     checkpointed, replay     a loop that stores some of its states, and its backward pass
-    Bodies                   what they need of a run
+    BodyRuns                 what they need of a run
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Visit = Callable[[int, Sequence[Any]], None]
 _CHECKPOINTS = ("loop", "slots", "block")
 
 
-class Bodies(Protocol):
+class BodyRuns(Protocol):
     """The run of the program that a loop is part of.
 
     Attributes
@@ -50,10 +50,10 @@ class Bodies(Protocol):
         """Wait, and raise an error if a kernel has failed."""
 
 
-class _Loop:
+class _LoopOperands:
     """The operands of a loop, on the device."""
 
-    def __init__(self, run: Bodies, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+    def __init__(self, run: BodyRuns, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
         device = run.device
         carried, stacked = params["carried"], params.get("stacked", 0)
         self.count = params["length"]
@@ -65,7 +65,7 @@ class _Loop:
         self.xs = given[first + carried :]
 
 
-class _Stack:
+class _StepResults:
     """The results of steps, one behind the other."""
 
     def __init__(self, device: Device, spec: Spec, count: int) -> None:
@@ -87,7 +87,7 @@ class _Stack:
 
 
 def scan(
-    run: Bodies,
+    run: BodyRuns,
     operands: Sequence[Any],
     params: Mapping[str, Any],
     sizes: Mapping[str, int],
@@ -95,9 +95,9 @@ def scan(
 ) -> tuple[Any, ...]:
     """A loop of known length; `visit` is called before each step with its number and the carry."""
     body, carried, device = params["body"], params["carried"], run.device
-    loop = _Loop(run, operands, params)
+    loop = _LoopOperands(run, operands, params)
     step, carry = run.body_run(body, sizes), loop.carry
-    stacks = [_Stack(device, n.spec, loop.count) for n in body.outputs[carried:]]
+    stacks = [_StepResults(device, n.spec, loop.count) for n in body.outputs[carried:]]
     for i in range(loop.count):
         k = loop.count - 1 - i if params["reverse"] else i
         if visit is not None:
@@ -110,7 +110,7 @@ def scan(
 
 
 def while_(
-    run: Bodies,
+    run: BodyRuns,
     operands: Sequence[Any],
     params: Mapping[str, Any],
     sizes: Mapping[str, int],
@@ -118,7 +118,7 @@ def while_(
 ) -> tuple[Any, ...]:
     """A loop with a condition, for which the host waits in each step."""
     body, carried, limit, device = params["body"], params["carried"], params["limit"], run.device
-    loop = _Loop(run, operands, {**params, "length": None})
+    loop = _LoopOperands(run, operands, {**params, "length": None})
     goes_on, step = run.body_run(params["condition"], sizes), run.body_run(body, sizes)
     carry, count = loop.carry, 0
     results: list[list[Any]] = [[] for _ in body.outputs[carried:]]
@@ -138,13 +138,13 @@ def while_(
         count += 1
     stacks = []
     for values, node in zip(results, body.outputs[carried:], strict=True):
-        stack = _Stack(device, node.spec, count)
+        stack = _StepResults(device, node.spec, count)
         stacks.append(np.stack(values) if values else stack.array())
     return (*carry, np.int64(count), *stacks)
 
 
 def choice(
-    run: Bodies, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
+    run: BodyRuns, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Any, ...]:
     """One of several bodies."""
     which, branches = number_of(run.device, operands[0]), params["branches"]
@@ -156,13 +156,13 @@ def choice(
 
 
 def checkpointed(
-    run: Bodies, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
+    run: BodyRuns, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Any, ...]:
     """A loop that stores some of its states (control_flow/checkpointed_loop.py)."""
     device, slots, block = run.device, params["slots"], params["block"]
     plain = {k: x for k, x in params.items() if k not in _CHECKPOINTS}
     is_scan = params["loop"] == "scan"
-    loop = _Loop(run, operands, params)
+    loop = _LoopOperands(run, operands, params)
     stored = stored_by_count(loop.count, slots, block) if is_scan else None
     snapshots = _Snapshots(device, loop.carry, (slots, block), stored)
     if is_scan:
@@ -206,7 +206,7 @@ class _Snapshots:
 
 
 def replay(
-    run: Bodies, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
+    run: BodyRuns, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Any, ...]:
     """The backward pass of a checkpointed loop (control_flow/recompute.py)."""
     device = run.device
@@ -237,7 +237,7 @@ class _Replay:
         self.step, self.keep, self.back = bodies
         self.consts, self.more, self.xs, self.rows = groups
         outs = [n.spec for n in params["back"].outputs]
-        self.stacks = [_Stack(device, s, count) for s in outs[params["pulled"] :]]
+        self.stacks = [_StepResults(device, s, count) for s in outs[params["pulled"] :]]
 
     def _at(self, arrays: Sequence[Any], k: int) -> list[Any]:
         return [self.device.contiguous(x[k]) for x in arrays]

@@ -23,7 +23,7 @@ from .registry import leaf
 _CENTRAL = 0.4
 _F64 = np.dtype(np.float64)
 # P, of 2 (p - 1/2)**2 / 0.16 - 1.
-_NEAR = (
+_CENTRAL_COEFFICIENTS = (
     2.7641859486299936, 0.3192540609562932, 0.08060594058126996, 0.025423264072519925,
     0.008914387574361613, 0.0033251480761591293, 0.0012915690092201557, 0.0005162066016686912,
     0.000210734775199571, 8.744812674404405e-05, 3.676290749870031e-05, 1.5621392126105812e-05,
@@ -77,7 +77,7 @@ def normal_quantile(s: ScalarLanguage, p: Any) -> Any:
     p = s.cast(p, _F64)
     q = p - 0.5
     z = q * q
-    central = q * polynomial(s, s.fma(z, 2.0 / _CENTRAL**2, -1.0), _NEAR)
+    central = q * polynomial(s, s.fma(z, 2.0 / _CENTRAL**2, -1.0), _CENTRAL_COEFFICIENTS)
     v = s.where(s.less(q, 0.0), p, 1.0 - p)
     t = s.sqrt(-2.0 * s.log(v))
     tail: Any = None
