@@ -74,6 +74,31 @@ def test_triangular_systems(flags, name, no_host_callbacks):
     assert np.allclose(got, wanted, rtol=1e-9)
 
 
+def test_decompositions(no_host_callbacks):
+    a = matrices(3)
+    for f in (
+        lambda a: np.linalg.eigh(a + a.mT)[0],
+        lambda a: np.linalg.svd(a)[1],
+        lambda a: np.linalg.qr(a)[1],
+        lambda a: np.linalg.slogdet(a)[1],
+        lambda a: np.linalg.cholesky(a @ a.mT),
+    ):
+        with emulated_device():
+            assert np.allclose(wg.device_get(wg.jit(f, backend="cuda")(a)), f(a), rtol=1e-12)
+
+
+def test_what_cupy_lacks_is_computed_on_the_host():
+    x = np.random.default_rng(0).normal(size=(30, 30))
+    with emulated_device():
+        y = wg.device_put(x)
+        with pytest.raises(NotImplementedError, match=r"maximum\.reduce"):
+            np.maximum.reduce(y)
+        with pytest.raises(TypeError, match="no implementation"):
+            np.linalg.eig(y)
+        got = wg.device_get(wg.jit(lambda a: np.linalg.eig(a)[0], backend="cuda")(x))
+    assert np.allclose(got, np.linalg.eig(x)[0], rtol=1e-12)
+
+
 def test_singular_matrices_are_errors_of_the_host():
     a = np.zeros((2, N, N))
     with emulated_device():

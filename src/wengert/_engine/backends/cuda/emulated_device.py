@@ -89,10 +89,12 @@ class DeviceArray(NDArrayOperatorsMixin):
             return NotImplemented  # CuPy takes numbers of the host, but no arrays
         if any(getattr(x, "__array_priority__", 0) > self.__array_priority__ for x in inputs):
             return NotImplemented  # of another library, such as tensors
+        if ufunc.__name__ not in _UFUNC_METHODS.get(method, (ufunc.__name__,)):
+            raise NotImplementedError(f"CuPy has no {ufunc.__name__}.{method}")
         return _wrapped(getattr(ufunc, method)(*map(_host, inputs), **_hosted(kwargs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if any(issubclass(t, np.ndarray) for t in types):
+        if any(issubclass(t, np.ndarray) for t in types) or function.__name__ in _ABSENT:
             return NotImplemented
         return _wrapped(function(*_hosted(args), **_hosted(kwargs)))
 
@@ -143,6 +145,21 @@ _METHODS = frozenset(
     "all any argmax argmin argsort astype clip conj conjugate copy cumprod cumsum diagonal dot "
     "fill flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort "
     "squeeze std sum swapaxes take tolist trace transpose var view".split()
+)
+
+
+# The methods of ufuncs, and the functions, that CuPy 13 lacks.
+_UFUNC_METHODS = {
+    "reduce": ("add", "multiply"),
+    "accumulate": ("add", "multiply"),
+    "reduceat": ("add",),
+    "at": ("add", "subtract", "maximum", "minimum"),
+}
+_ABSENT = frozenset(
+    "apply_over_axes block cond cumulative_prod cumulative_sum eig eigvals einsum_path geomspace "
+    "histogram_bin_edges insert matrix_norm multi_dot nanpercentile nanquantile polyder polydiv "
+    "polyint put_along_axis svdvals trapezoid unique_all unique_counts unique_inverse "
+    "unique_values unstack vector_norm".split()
 )
 
 

@@ -20,18 +20,16 @@ from wengert._engine.core.node import Node
 from wengert._engine.kinds.contraction_lowering import contract
 
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..llvm.ir.llvm_types import in_memory, part_of
 from .device import Device
 from .kernel_codegen import DeviceKernel
 from .loaded_kernels import element_kernel, launch_of
 from .matrix_kernels import IN_DOUBT
 
-_STRONG = ("strong_einsum", "masked_einsum")
-_KINDS = {2: "half", 4: "float", 8: "double"}
-
 
 def is_strong(node: Node) -> bool:
     """Whether a product has strong zeros, and may be infinite or NaN."""
-    return node.op.name in _STRONG and node.spec.dtype.kind in "fc"
+    return getattr(node.op, "has_strong_zeros", False) and node.spec.dtype.kind in "fc"
 
 
 def product(device: Device, operands: Sequence[Any], subscripts: Any, status: Any) -> Any:
@@ -42,9 +40,9 @@ def product(device: Device, operands: Sequence[Any], subscripts: Any, status: An
     made = device.contiguous(made)
     parts = made.size * (2 if made.dtype.kind == "c" else 1)
     if parts:
-        size = made.nbytes // parts
-        name = f"nan_{_KINDS[size]}"
-        launch = launch_of(device, name, partial(_kernel, name, _KINDS[size]))
+        kind = in_memory(part_of(made.dtype))
+        name = f"nan_{kind}"
+        launch = launch_of(device, name, partial(_kernel, name, kind))
         launch([made, status, np.int64(parts)], parts)
     return made
 

@@ -106,7 +106,8 @@ def finite(a: Array) -> Any:
     LinAlgError
         A matrix has NaN or infinity; the same error as in NumPy's `eig`.
     """
-    if not np.logical_and.reduce(np.isfinite(a), None):
+    flags = np.isfinite(a)
+    if not (np.logical_and.reduce(flags, None) if type(flags) is np.ndarray else flags.all()):
         raise LinAlgError("Array must not contain infs or NaNs")
     return a
 
