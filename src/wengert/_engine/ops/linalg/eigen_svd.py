@@ -31,7 +31,17 @@ from ..creation import full, identity, positions
 from ..elementwise.selection import where
 from ..reductions import argmax
 from .degenerate_eigenvalues import quotients
-from .linear_solve import adjoint, finite, hermitian, inv, matrices, real_dtype, solve, spread
+from .linear_solve import (
+    adjoint,
+    are_finite,
+    finite,
+    hermitian,
+    inv,
+    matrices,
+    real_dtype,
+    solve,
+    spread,
+)
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Outputs, Scalar, ScalarLanguage
@@ -118,7 +128,7 @@ def eigh(a: Array, *, lower: bool = True) -> Any:
 
     One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
     """
-    if not np.logical_and.reduce(np.isfinite(a), None):  # the other triangle may be nonfinite
+    if not are_finite(a):  # the other triangle may be nonfinite
         finite(np.tril(a) if lower else np.triu(a))
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 

@@ -98,6 +98,12 @@ def _are_not_finite(args: Any) -> bool:
     return not all(np.isfinite(x).all() for x in args)
 
 
+def are_finite(a: Array) -> Any:
+    """Whether no element is NaN or infinite; of arrays of NumPy and of devices."""
+    flags = np.isfinite(a)
+    return np.logical_and.reduce(flags, None) if type(flags) is np.ndarray else flags.all()
+
+
 def finite(a: Array) -> Any:
     """The matrices, checked to be finite: otherwise LAPACK's iterations may not terminate.
 
@@ -106,8 +112,7 @@ def finite(a: Array) -> Any:
     LinAlgError
         A matrix has NaN or infinity; the same error as in NumPy's `eig`.
     """
-    flags = np.isfinite(a)
-    if not (np.logical_and.reduce(flags, None) if type(flags) is np.ndarray else flags.all()):
+    if not are_finite(a):
         raise LinAlgError("Array must not contain infs or NaNs")
     return a
 
