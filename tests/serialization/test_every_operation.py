@@ -9,12 +9,13 @@ import pytest
 import wengert as wg
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.serialization.verify_specs import is_library
-from wengert.errors import WengertError
+from wengert.errors import StructureError, WengertError
 
 from .helpers import round_trip, same_graph
 
-# Acts on files and streams of the program that runs it.
-OUTSIDE = {"debug_log", "debug_show"}
+# Acts on files, streams and processes of the program that runs it.
+OUTSIDE = {"debug_callback", "debug_log", "debug_show", "partition_sum"}
+HAS_CODE = {"scipy_solver", "sparse.iterative_method"}  # a solver or a matrix is an object
 LIBRARY = sorted(
     n
     for n, op in REGISTRY.items()
@@ -56,7 +57,10 @@ def test_operation(name):
             if not op.discrete:
                 graphs.append(traced(wg.grad(objective(op, params)), args))
             for graph in graphs:
-                if graph is not None:
+                if graph is not None and name in HAS_CODE:
+                    with pytest.raises(StructureError, match="cannot be saved"):
+                        round_trip(graph)
+                elif graph is not None:
                     again = round_trip(graph)
                     assert same_graph(graph, again)
                     assert not any(n.info is not None and n.info.unchecked for n in again.nodes)

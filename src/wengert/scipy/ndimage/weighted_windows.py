@@ -10,6 +10,7 @@ In native code the sum is one loop, up to 128 weights.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import casts
+from wengert._engine.serialization.class_registry import register_class
 from wengert.numpy.padding import pad
 
 from ..signal.convolution import slide
@@ -28,12 +30,16 @@ from ..signal.convolution import slide
 _MAX_UNROLLED = 128
 
 
+@register_class
+@dataclass(frozen=True, eq=False)
 class FixedWeights:
     """Weights that are numbers, compared by content."""
 
-    def __init__(self, weights: Any) -> None:
-        self.array = np.ascontiguousarray(weights)
-        self._key = (self.array.shape, self.array.dtype.str, self.array.tobytes())
+    array: np.ndarray[Any, Any]
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.array.shape, self.array.dtype.str, self.array.tobytes()
 
     @property
     def cache_key(self) -> np.ndarray[Any, Any]:
@@ -90,7 +96,7 @@ def _(x: Spec, *, weights: FixedWeights) -> Spec:
 def _(t: Any, x: Any, *, weights: FixedWeights) -> Any:
     w = np.conj(np.flip(weights.array))
     around = pad(t, [(m - 1, m - 1) for m in w.shape])
-    bar = window_sum(around, weights=FixedWeights(w))
+    bar = window_sum(around, weights=FixedWeights(np.ascontiguousarray(w)))
     return bar if x.dtype.kind == "c" or bar.dtype.kind != "c" else np.real(bar)
 
 
@@ -114,7 +120,10 @@ def _(x: Any, *, weights: FixedWeights) -> Any:
 def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(4, 5)),), {"weights": FixedWeights(rng.normal(size=(1, 3)))}
     yield (rng.normal(size=(4, 5)),), {"weights": FixedWeights(rng.normal(size=(2, 3)))}
-    yield (rng.normal(size=5) + 1j * rng.normal(size=5),), {"weights": FixedWeights([0.5, 2.0])}
+    yield (
+        (rng.normal(size=5) + 1j * rng.normal(size=5),),
+        {"weights": FixedWeights(np.array([0.5, 2.0]))},
+    )
 
 
 def _products(x: Any, w: Any) -> Any:
@@ -176,6 +185,6 @@ def _(rng: np.random.Generator) -> Any:
 def windowed(x: Any, weights: Any) -> Any:
     """Sums of windows with weights, numbers or a tensor, of as many axes as the array."""
     if not isinstance(weights, Handle):
-        return window_sum(x, weights=FixedWeights(weights))
+        return window_sum(x, weights=FixedWeights(np.ascontiguousarray(weights)))
     kind = np.result_type(describe(x).dtype, describe(weights).dtype)
     return window_product(casts.astype(x, kind), casts.astype(weights, kind))
