@@ -163,7 +163,7 @@ def test_out_of_memory_names_line_and_sizes():
         assert "test_interface.py" in text
         assert isinstance(found.value, MemoryError)
         assert np.allclose(wg.device_get(f(X)), outer(X))
-        with pytest.raises(DeviceMemoryError, match=r"device_put needs float64\[20000\]"):
+        with pytest.raises(DeviceMemoryError, match=r"float64\[20000\].*device_put"):
             wg.device_put(np.ones(20_000))
 
 

@@ -60,9 +60,9 @@ def out_of_memory(
     Parameters
     ----------
     what : str
-        The operations.
+        What the array is.
     specs : iterable of Spec
-        Of their results.
+        Its spec, or those of several.
     held : sequence of array
         The arrays of the run.
     where : str or None
@@ -76,8 +76,8 @@ def out_of_memory(
     )
     largest_text = f" The largest arrays of this call are {arrays}." if arrays else ""
     return DeviceMemoryError(
-        f"the graphics card is out of memory: {what} needs {listed}, while {megabytes(info.used)} "
-        f"of its {megabytes(info.total)} are used by arrays and {megabytes(info.free)} are free."
+        f"the graphics card has no memory for {listed}, {what}: {megabytes(info.used)} of its "
+        f"{megabytes(info.total)} are used by arrays and {megabytes(info.free)} are free."
         f"{largest_text} Use smaller batches, float32 or wengert.checkpoint, or delete arrays that "
         f"are no longer needed{at(where or user_line())}."
     )

@@ -51,7 +51,8 @@ def lacking_memory(run: RunningStages, stage: FusedLoops | Expr, error: MemoryEr
         lines = [stage.node.where]
     specs = [Spec(run.shape(x.shape), x.dtype) for x in made]
     held = [x for x in run.arrays.values() if run.device.owns(x)]
-    return out_of_memory(run.device, what, specs, held, lines[0] if lines else None)
+    what, line = f"the result of {what}", lines[0] if lines else None
+    return out_of_memory(run.device, what, specs, held, line)
 
 
 def operations_of(fused: FusedLoops) -> set[str]:

@@ -1,5 +1,7 @@
 """Timers of the stages of a run, read on the device.
 
+The device records marks between stages, and the host waits for them at the end of the run.
+
 StageTimers    the seconds and the memory of each stage, in order
 """
 

@@ -91,7 +91,7 @@ def _put(device: Device, leaf: Any) -> Any:
         return device.put(array)
     except MemoryError as error:
         spec = Spec(tuple(array.shape), array.dtype)
-        raise out_of_memory(device, "device_put", [spec], [], None) from error
+        raise out_of_memory(device, "an argument of device_put", [spec], [], None) from error
 
 
 def _checked(leaf: Any) -> Any:
