@@ -288,6 +288,10 @@ class Passes:
         remaining = [p for i, p in enumerate(self._passes) if i not in removed]
         return Passes(remaining, joined=self.joined, rounds=self.rounds)
 
+    def one_by_one(self) -> Passes:
+        """The same list, in which each pass runs, and is timed and verified, separately."""
+        return Passes(self._passes, joined=False, rounds=self.rounds)
+
     def _index(self, name: str) -> int:
         if name not in self.names:
             raise RegistryError(
