@@ -2,6 +2,7 @@
 
 matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
+solve_or_nan            solve, with NaN for singular matrices
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
 definite_factors        the same by Cholesky's method, if the matrix is positive definite
@@ -28,6 +29,7 @@ from . import (
     matrix_exponential,
     packed_storage,
     polar_decomposition,
+    solve_or_nan,
 )
 
 __all__ = [
@@ -42,4 +44,5 @@ __all__ = [
     "matrix_exponential",
     "packed_storage",
     "polar_decomposition",
+    "solve_or_nan",
 ]

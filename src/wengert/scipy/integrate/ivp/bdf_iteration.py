@@ -16,7 +16,6 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
@@ -25,7 +24,7 @@ from .method import Evaluations
 from .problem import IvpProblem, Tolerance, fixed, rms
 from .simplified_newton import is_small, newton_tolerance
 from .stage_roots import NearMatrix
-from .stage_systems import StructuredMatrix, identity, structured_jacobian
+from .stage_systems import StructuredMatrix, few_unknowns, identity, structured_jacobian
 
 MAX_ITERATIONS = 4
 _RUNNING, _CONVERGED, _FAILED = 0, 1, 2
@@ -130,7 +129,7 @@ class BdfJacobian(NamedTuple):
             assert found is not None
             return StructuredMatrix(lambda v: v - self.scale * found.products(v)).solve(b)
         if is_small(b):
-            return solve(_matrix(problem, self.jac, self.scale), b)
+            return few_unknowns(_matrix(problem, self.jac, self.scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
 
     def near(self, problem: IvpProblem) -> NearMatrix | None:

@@ -17,7 +17,6 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .explicit_steps import combination
@@ -35,7 +34,7 @@ from .radau_table import (
 )
 from .simplified_newton import is_small, newton_tolerance
 from .stage_roots import stage_root
-from .stage_systems import identity
+from .stage_systems import few_unknowns, identity
 
 _MAX_ITERATIONS = 6
 _SAFETY = 0.9
@@ -227,13 +226,13 @@ class _Systems(NamedTuple):
     def real_solution(self, b: Any) -> Any:
         """The solution of the real system."""
         if self.matrices is not None:
-            return solve(self.matrices[0], b)
+            return few_unknowns(self.matrices[0], b)
         return solve_packed(*self.real, b[:, None])[:, 0]
 
     def complex_solution(self, b: Any) -> Any:
         """The solution of the complex system."""
         if self.matrices is not None:
-            return solve(self.matrices[1], b)
+            return few_unknowns(self.matrices[1], b)
         return solve_packed(*self.complex, b[:, None])[:, 0]
 
 

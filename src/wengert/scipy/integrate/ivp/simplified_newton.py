@@ -21,11 +21,10 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
 
 from .problem import IvpProblem, Tolerance, fixed, rms
-from .stage_systems import UNROLLED, StructuredMatrix, identity, structured_jacobian
+from .stage_systems import UNROLLED, StructuredMatrix, few_unknowns, identity, structured_jacobian
 
 MAX_ITERATIONS = 8
 _SLOW_RATE = 0.3  # of convergence: the next step computes the Jacobian anew
@@ -114,7 +113,7 @@ class IterationMatrix(NamedTuple):
             assert found is not None
             return StructuredMatrix(lambda v: v - scale * found.products(v)).solve(b)
         if is_small(b):
-            return solve(_matrix(problem, self.jac, scale), b)
+            return few_unknowns(_matrix(problem, self.jac, scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
 
     def after(self, slowest: Any, converged: Any) -> tuple[IterationMatrix, IterationMatrix]:

@@ -2,6 +2,7 @@
 
     stage_matrix           scale * M - J, by the structure of the Jacobian
     StageMatrix            a matrix that is factorized once
+    few_unknowns           a system that is eliminated in registers
     FactoredRule           a solution with given factors, and its derivative of any order
     StructuredMatrix       a banded or sparse matrix, given by its products
     structured_jacobian    products with a Jacobian that is banded or sparse, and its pattern
@@ -30,6 +31,7 @@ from wengert._engine.implicit.matrix_structure import MatrixStructure, entries_o
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.ops.linalg.linear_solve import adjoint, solve
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import solve_or_nan
 
 from .problem import IvpProblem
 
@@ -62,8 +64,17 @@ class StageMatrix:
     def solve(self, b: Any) -> Any:
         """The solution for a vector."""
         if self._factors is None:
-            return solve(self.a, b)
+            return few_unknowns(self.a, b)
         return solver_call(FactoredRule(False), [self.a, *self._factors, b])[0]
+
+
+def few_unknowns(a: Any, b: Any) -> Any:
+    """The solution of a system with a few unknowns, NaN if the matrix is singular.
+
+    The step is rejected then.  Complex systems have no such kernel: theirs is an error.
+    """
+    is_real = a.dtype.kind == b.dtype.kind == "f"
+    return solve_or_nan(a, b) if is_real else solve(a, b)
 
 
 class FactoredRule(SolverRule):

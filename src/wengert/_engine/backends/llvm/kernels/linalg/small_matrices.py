@@ -7,6 +7,7 @@ instead of a LAPACK call for each matrix; loops over the elements are unrolled u
     Elimination                   Gaussian elimination with partial pivoting; rows are exchanged by
                                   selects, not branches
     solve, inv                    elimination, then back substitution
+    solve_or_nan                  the same, NaN instead of a failure
     solve_triangular, cholesky    by definition
 
 Determinants are in linalg/determinants.py.
@@ -27,7 +28,7 @@ from wengert._engine.ops.linalg.factorizations import TRANS
 from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64, Dtype
 from ..batched_matrices import Block, blocks
-from ..kernel_call import ArrayPointer, KernelCall
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import in_section
 from ..simd_matrix import SimdMatrix, each, load, save
 
@@ -136,6 +137,15 @@ class Elimination:
             doubt = language.binary("logical_and", doubt, flag)
         self.block.fail_if(doubt, s)
 
+    def put_nan_in_doubt(self, x: SimdMatrix) -> None:
+        """Make solutions NaN in the lanes that have a doubtful pivot."""
+        s, language = self.section, self.block.call.language
+        doubt = language.compare("equal", self.doubt.get(s), language.constant(1, I64))
+        nan = language.constant(float("nan"), F64)
+        for t, i in each(s, 0, x.rows, x.unrolled):
+            for j in range(x.columns):
+                x.put_where(t, doubt, nan, i, j)
+
     def substitute(self) -> SimdMatrix:
         """The solutions, in the memory of the right-hand sides."""
         assert self.b is not None
@@ -198,8 +208,8 @@ def as_columns(b: ArrayPointer, x: ArrayPointer) -> list[ArrayPointer]:
     return [y._replace(shape=(*y.shape, 1), strides=(*y.strides, 1)) for y in (b, x)]
 
 
-def solve(call: KernelCall) -> None:
-    """x with a @ x = b."""
+def solve(call: KernelCall, or_nan: bool = False) -> None:
+    """x with a @ x = b; in doubt a failure, or NaN."""
     (a, b), (x,) = call.operands, call.results
     b, x = as_columns(b, x)
     n: Any = x.shape[-2]
@@ -207,10 +217,34 @@ def solve(call: KernelCall) -> None:
 
     def write(block: Block) -> None:
         elimination = Elimination(block, loaded(block, 0, n, n), loaded(block, 1, n, columns))
-        elimination.fail_in_doubt()
-        save(block, 2, elimination.substitute(), block.section)
+        if not or_nan:
+            elimination.fail_in_doubt()
+        x = elimination.substitute()
+        if or_nan:
+            elimination.put_nan_in_doubt(x)
+        save(block, 2, x, block.section)
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
+
+
+def _is_small(node: Any) -> bool:
+    """Whether the matrices of a node have few rows, of static sizes, and are real."""
+    a, b = [x.spec for x in node.inputs]
+    n = a.shape[-1]
+    columns = b.shape[-1] if len(b.shape) > 1 else 1
+    return (
+        a.dtype.kind == b.dtype.kind == "f"
+        and type(n) is int
+        and 1 <= n <= MAX_ROWS
+        and type(columns) is int
+        and 1 <= columns <= MAX_COLUMNS
+    )
+
+
+@kernel("solve_or_nan", strided=True, serves=_is_small)
+def solve_or_nan(call: KernelCall) -> None:
+    """x with a @ x = b, NaN if a is singular to rounding."""
+    solve(call, or_nan=True)
 
 
 def inv(call: KernelCall) -> None:

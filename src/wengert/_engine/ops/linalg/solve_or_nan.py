@@ -1,0 +1,79 @@
+"""Linear systems whose solution is NaN, and not an error, if the matrix is singular.
+
+    solve_or_nan   for methods that try a matrix, and another one if it is singular
+
+The stages of differential equations are such systems: a step with a singular matrix is rejected.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.op_traits import Effects
+
+from .linear_solve import adjoint, matrices, regular, solving
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
+
+def _one_by_one(a: Array, b: Array) -> Any:
+    """The solutions of stacked systems, NaN for singular matrices."""
+    columns = b[..., None] if b.ndim == 1 else b
+    stacked = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    a = np.broadcast_to(a, (*stacked, *a.shape[-2:]))
+    columns = np.broadcast_to(columns, (*stacked, *columns.shape[-2:]))
+    out = np.full(columns.shape, np.nan, np.result_type(a, b))
+    for i in np.ndindex(*stacked):
+        try:
+            out[i] = np.linalg.solve(a[i], columns[i])
+        except np.linalg.LinAlgError:
+            continue
+    return out[..., 0] if b.ndim == 1 else out
+
+
+@matrices("The operands must be square matrices and vectors", oracle=np.linalg.solve)
+def solve_or_nan(a: Array, b: Array) -> Any:
+    """x with a @ x = b as `solve`; NaN for matrices that are singular, also to rounding."""
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return _one_by_one(np.asarray(a), np.asarray(b))
+
+
+solve_or_nan.effects = Effects(total=True)
+
+
+@solve_or_nan.define_vjp
+def _vjp(t: Array, out: Array, a: Array, b: Array) -> Any:
+    vector = b.ndim == 1
+    columns, x = (t[..., None], out[..., None]) if vector else (t, out)
+    # A solution that is not used has the cotangent zero, also if it is NaN.
+    is_used = np.any(columns != 0, axis=(-2, -1), keepdims=True)
+    b_bar = np.where(is_used, solve_or_nan(adjoint(a), columns), 0.0)
+    a_bar = np.where(is_used, -(b_bar * adjoint(x) if vector else b_bar @ adjoint(x)), 0.0)
+    return a_bar, b_bar[..., 0] if vector else b_bar
+
+
+@solve_or_nan.define_jvp
+def _jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
+    a_dot, b_dot = dots
+    vector = b.ndim == 1
+    right = None if b_dot is None else b_dot[:, None] if vector else b_dot
+    if a_dot is not None:
+        product = a_dot @ (out[..., None] if vector else out)
+        right = -product if right is None else right - product
+    x_dot = solve_or_nan(a, right)
+    return x_dot[..., 0] if vector else x_dot
+
+
+solving(solve_or_nan)
+
+
+@solve_or_nan.examples
+def _(rng: np.random.Generator) -> Any:
+    yield (regular(rng, 3), rng.normal(size=3)), {}
+    yield (regular(rng, 4), rng.normal(size=(4, 2))), {}
+    yield (regular(rng, 2, 1, 3), rng.normal(size=(4, 3, 2))), {}
