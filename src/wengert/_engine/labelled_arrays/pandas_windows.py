@@ -13,7 +13,13 @@ import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
 
-REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "median": np.median,
+    "min": np.min,
+    "max": np.max,
+}
 MOMENTS: dict[str, Callable[..., Any]] = {"var": np.var, "std": np.std}
 
 
