@@ -23,7 +23,7 @@ from pathlib import Path
 from time import perf_counter
 
 HERE = Path(__file__).resolve().parent
-NOT_SUITES = ("suites", "overview", "guard", "opf", "s2mpj", "cuda")
+NOT_SUITES = ("suites", "overview", "guard", "opf", "s2mpj", "cuda", "cuda_traffic")
 ALONE = {  # on one thread only: whole suites, or some of their workloads
     "loops": None, "growth": None, "sparse": None, "taylor": None,
     "solvers": None, "odes": None, "posteriors": None,

@@ -10,7 +10,7 @@ from wengert.backends import Interpreter
 import wengert as wg
 from wengert._engine.backends.interpreter import buffer_reuse, interpreter
 from wengert._engine.backends.interpreter.interpreter import InterpretedProgram
-from wengert.errors import MatrixError, ShapeError
+from wengert.errors import MatrixError
 
 
 def program(graph, sizes=()):
@@ -180,8 +180,9 @@ def test_errors_of_users_operations():
         graph(np.zeros(2))
     assert any("failing of float64[2]" in note for note in caught.value.__notes__)
     assert any("test_interpreter.py" in note for note in caught.value.__notes__)
-    with pytest.raises(ShapeError, match=r"failing of float64\[2\]: three"):
+    with pytest.raises(ValueError, match=r"^three") as other:
         graph(np.full(2, 1.5))
+    assert any("failing of float64[2]" in note for note in other.value.__notes__)
     assert graph(np.ones(2)).tolist() == [2.0, 2.0]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert._engine.backends.cuda.emulated_device import DeviceArray
+from wengert._engine.backends.cuda.device_emulation import DeviceArray
 
 LAUNCHES = []
 SHARED = []  # the shared memory of launches, in bytes

@@ -6,7 +6,7 @@ from wengert.backends import emulated_device
 
 import wengert as wg
 from wengert._engine.backends.cuda import EmulatedDevice, library_calls
-from wengert._engine.backends.cuda.emulated_device import DeviceArray
+from wengert._engine.backends.cuda.device_emulation import DeviceArray
 from wengert._engine.backends.cuda.memory import is_apart
 from wengert._engine.backends.cuda.program import _Run
 

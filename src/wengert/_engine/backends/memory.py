@@ -11,10 +11,17 @@ size: fresh pages cost several times the computation that fills them.
 
 from __future__ import annotations
 
-from wengert._engine.backends.cuda.device_memory import MemoryInfo, device_info
+from typing import TYPE_CHECKING
+
+from wengert._engine.backends.cuda.memory_info import MemoryInfo
 from wengert._engine.backends.llvm.runtime.allocator_stats import AllocatorInfo, info, limit, trim
-from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.cuda.device_memory import device_info
 
 __all__ = ["AllocatorInfo", "MemoryInfo", "device_info", "info", "limit", "trim"]
 
+# The module of the function loads LLVM.
+__getattr__ = lazy_names(__name__, {"device_info": "wengert._engine.backends.cuda.device_memory"})
 __dir__ = public_dir(__name__)

@@ -272,9 +272,9 @@ def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, WengertError | IndexError):
         return error
     where = user_line()
-    if is_users(error):
-        return as_users(error, f"in {op.name}, a function of the user's{at(where)}")
     operands = ", ".join(str(spec_of(v) or type(v).__name__) for v in values)
+    if is_users(error):
+        return as_users(error, f"in {op.name} of {operands}{at(where)}")
     cls = ShapeError if isinstance(error, ValueError) else DtypeError
     if any(isinstance(v, np.ndarray) and v.dtype.kind in "OSUV" for v in values):
         cls = DtypeError

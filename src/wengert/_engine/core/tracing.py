@@ -310,9 +310,9 @@ def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, IndexError):
         return error
     where = user_line()
-    if is_users(error):
-        return as_users(error, f"in {op.name}, a function of the user's{at(where)}")
     operands = " and ".join(str(s) for s in specs)
+    if is_users(error):
+        return as_users(error, f"in {op.name} of {operands}{at(where)}")
     classes: dict[type[Exception], type[Exception]] = {
         TypeError: DtypeError,
         ValueError: ShapeError,

@@ -33,11 +33,25 @@ linear_algebra   larger matrices by the library
 listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
-emulated_device  a device that the processor emulates, for tests; emulated_memory its memory
+device_emulation a device that the processor emulates, for tests; emulated_memory its memory
 emulated_blocks  its blocks of threads, which wait for each other
 """
 
-from .emulated_device import EmulatedDevice, emulated_device
-from .transfers import device_get, device_put
+from typing import TYPE_CHECKING
+
+from wengert._engine.core.lazy_import import lazy_names, public_dir
+
+if TYPE_CHECKING:
+    from .device_emulation import EmulatedDevice, emulated_device
+    from .transfers import device_get, device_put
 
 __all__ = ["EmulatedDevice", "device_get", "device_put", "emulated_device"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("EmulatedDevice", "emulated_device"), ".device_emulation"),
+        **dict.fromkeys(("device_get", "device_put"), ".transfers"),
+    },
+)
+__dir__ = public_dir(__name__)

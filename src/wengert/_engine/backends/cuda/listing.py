@@ -17,7 +17,7 @@ from wengert._engine.core.symbolic.dim import spelled
 from ..llvm.ir.ir_builder import ModuleBuilder
 from ..llvm.lowering.loop_ir import Expr
 from ..llvm.schedule.fusion import FusedLoops
-from .emulated_device import EmulatedDevice
+from .device_emulation import EmulatedDevice
 from .library_calls import is_run_by_steps, runs_on_host
 from .program import DeviceProgram
 from .ptx import ptx_of

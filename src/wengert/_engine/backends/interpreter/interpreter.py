@@ -261,18 +261,21 @@ def _is_large(spec: Spec) -> bool:
     return not any(map(is_open, spec.shape)) and bytes_of(spec) >= LIMIT
 
 
+def _operands(node: Node) -> str:
+    return ", ".join(str(a.spec) for a in node.inputs)
+
+
 def refusal(node: Node, index: int, error: Exception) -> Exception:
     """The exception as an error that names the node, its operation and the user's line."""
     if getattr(node.op, "is_users_exception", False):
         return error
     if is_users(error):
-        return as_users(error, f"in {node.op.name}, a function of the user's{at(node.where)}")
+        return as_users(error, f"in {node.op.name} of {_operands(node)}{at(node.where)}")
     if isinstance(error, GuardError | BackendError):  # these already name the node
         return located(error, node)
     if isinstance(error, IndexError) and (known := lookup_error(node, error)) is not None:
         return known
-    operands = ", ".join(str(a.spec) for a in node.inputs)
-    text = f"%{index} = {node.op.name} of {operands}: {error}"
+    text = f"%{index} = {node.op.name} of {_operands(node)}: {error}"
     text += "" if text.endswith(".") else "."
     where = at(node.where)
     if isinstance(error, WengertError):
@@ -285,9 +288,9 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
         return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
     if type(error) is IndexError and node.where and " (at " not in str(error):
         located_error = IndexError(f"{error}{where}")
-        located_error.add_note(f"in node %{index} = {node.op.name} of {operands}")
+        located_error.add_note(f"in node %{index} = {node.op.name} of {_operands(node)}")
         return located_error
-    error.add_note(f"in node %{index} = {node.op.name} of {operands}{where}")
+    error.add_note(f"in node %{index} = {node.op.name} of {_operands(node)}{where}")
     return error
 
 
