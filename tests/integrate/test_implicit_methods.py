@@ -340,8 +340,17 @@ def test_complex_states(method):
     np.testing.assert_allclose(slopes, [np.exp(0.35) / 2, -np.sin(0.7)], rtol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 3, 4])
-@pytest.mark.parametrize("method", ["rodas5p", "kvaerno3"])
+@pytest.mark.parametrize(
+    ("method", "n"),
+    [
+        ("rodas5p", 1),
+        ("kvaerno3", 4),
+        *(
+            pytest.param(method, n, marks=pytest.mark.slow)
+            for method, n in [("kvaerno3", 1), ("rodas5p", 3), ("kvaerno3", 3), ("rodas5p", 4)]
+        ),
+    ],
+)
 def test_a_step_with_an_exactly_singular_matrix_is_rejected(method, n):
     """The first step makes h gamma J the identity; another first step has no such matrix."""
     gamma = NATIVE[method][0].table.gamma

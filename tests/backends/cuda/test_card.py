@@ -25,11 +25,9 @@ def missing():
     return ""
 
 
-REASON = missing()
-pytestmark = [
-    pytest.mark.card,
-    pytest.mark.skipif(bool(REASON), reason=f"needs a graphics card: {REASON[:60]}"),
-]
+if reason := missing():
+    pytest.skip(f"needs a graphics card: {reason[:60]}", allow_module_level=True)
+pytestmark = pytest.mark.card
 
 
 @pytest.fixture
