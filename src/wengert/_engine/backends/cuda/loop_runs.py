@@ -13,41 +13,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.symbolic.dim import Length
 
 from ..llvm.lowering.loop_ir import Expr
-from .device import Device, Launch, number_of
+from .device import Launch, number_of
 from .loop_kernels import LoopKernel
+from .matrix_kernels import MatrixRun
 from .row_stages import Sharing
 
 _MOST_SUMS = 1 << 30  # bytes of sums over rows, one for each row and step
 Loaded = tuple[LoopKernel, Launch]
 
 
-class Running(Protocol):
-    """The state of the run of the program that the loop is part of.
-
-    Attributes
-    ----------
-    device : Device
-    sizes : dict
-        The value of every named size.
-    status : array
-        Where a kernel says that it has failed.
-    """
-
-    device: Device
-    sizes: dict[str, int]
-
-    @property
-    def status(self) -> Any:
-        """Where a kernel says that it has failed."""
-
-    def length(self, length: Length) -> int:
-        """The number of a length."""
-
-    def shape(self, shape: Sequence[Length]) -> tuple[int, ...]:
-        """The numbers of a shape."""
+class Running(MatrixRun, Protocol):
+    """The state of the run of the program that the loop is part of."""
 
     def constant(self, expr: Expr) -> Any:
         """A constant array on the device."""

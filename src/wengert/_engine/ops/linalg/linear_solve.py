@@ -14,7 +14,7 @@ matrix derivative results for forward and reverse mode algorithmic differentiati
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -210,8 +210,10 @@ def _solve_vjp(t: Array, out: Array, a: Array, b: Array) -> Any:
     return -(b_bar @ adjoint(out)), b_bar
 
 
-@solve.define_jvp
-def _solve_jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
+def solution_tangent(
+    solve: Callable[[Any, Any], Any], dots: Sequence[Array | None], out: Array, a: Array, b: Array
+) -> Any:
+    """The tangent of solve(a, b), by the same solver: that of b, less that of a times it."""
     a_dot, b_dot = dots
     vector = b.ndim == 1
     right = None if b_dot is None else b_dot[:, None] if vector else b_dot
@@ -220,6 +222,11 @@ def _solve_jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
         right = -product if right is None else right - product
     x_dot = solve(a, right)
     return x_dot[..., 0] if vector else x_dot
+
+
+@solve.define_jvp
+def _solve_jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
+    return solution_tangent(solve, dots, out, a, b)
 
 
 solving(solve)

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.core.op_traits import Effects
 
-from .linear_solve import adjoint, matrices, regular, solving
+from .linear_solve import adjoint, matrices, regular, solution_tangent, solving
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -59,14 +59,7 @@ def _vjp(t: Array, out: Array, a: Array, b: Array) -> Any:
 
 @solve_or_nan.define_jvp
 def _jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
-    a_dot, b_dot = dots
-    vector = b.ndim == 1
-    right = None if b_dot is None else b_dot[:, None] if vector else b_dot
-    if a_dot is not None:
-        product = a_dot @ (out[..., None] if vector else out)
-        right = -product if right is None else right - product
-    x_dot = solve_or_nan(a, right)
-    return x_dot[..., 0] if vector else x_dot
+    return solution_tangent(solve_or_nan, dots, out, a, b)
 
 
 solving(solve_or_nan)
