@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.copy_graph import check_general
-from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import owners_of
@@ -117,10 +116,7 @@ class Executable:
         checks = current_checks() if switches.count else None
         if checks is not None:  # wengert.debug(nan=True)
             sizes = self._sizes(fed) if self._symbolic else {}
-            locator = checks.locator
-            return lambda values: locator.run_checked(
-                self.graph, sizes, list(map(host_values, values)), checks
-            )
+            return self.backend.checked(self.graph, sizes, checks)
         key: Any = None
         if self._symbolic:
             key = tuple([np.shape(value) for value in fed])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import Op
@@ -29,6 +30,7 @@ from .copy_on_return import own
 from .variable_updates import values_of, write
 
 if TYPE_CHECKING:
+    from wengert._engine.core.nonfinite_checks import Checks
     from wengert._engine.profiling.record import Timing
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -118,6 +120,18 @@ class Backend(ABC):
             Takes a list: values of ``graph.inputs``, then of ``graph.variables``. Returns a list:
             values of ``graph.outputs``, then of ``graph.updates``.
         """
+
+    def checked(self, graph: BaseGraph, sizes: Mapping[str, int], checks: Checks) -> Run:
+        """As `compile`; the run finds values that are not finite (`wengert.debug(nan=True)`).
+
+        By default it is interpreted, with a check of each node.
+        """
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            given = list(map(host_values, values))
+            return checks.locator.run_checked(graph, sizes, given, checks)
+
+        return run
 
     def timed(
         self,

@@ -266,9 +266,10 @@ class _Debug(ModuleType):
         reported.
 
         *Compiled functions*, including their loops, are interpreted node by node while the checks
-        are on, so that the message names the node and the iteration. Values that the program does
-        not compute are not checked: the gradient of ``log(x)`` at -1 is -1, and the logarithm is
-        not computed.
+        are on, so that the message names the node and the iteration; those of ``backend="cuda"``
+        run on the graphics card, and are interpreted if it finds such a value. Values that the
+        program does not compute are not checked: the gradient of ``log(x)`` at -1 is -1, and the
+        logarithm is not computed.
 
         *Cost*: none while the checks are off; some microseconds per operation while they are on.
 

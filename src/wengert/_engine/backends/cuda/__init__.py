@@ -17,6 +17,8 @@ memory           which arrays share memory; results written over others
 random_kernels   random bits; normal_kernels normal numbers by ziggurat, with draw_chains;
                  integer_kernels integers and keys
 scatter_kernels  writes to computed positions
+finite_arrays    the search for NaN and infinities in an array; checked_values: in kernels, for
+                 wengert.debug(nan=True)
 strong_products  products in which zero times infinity is zero
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host

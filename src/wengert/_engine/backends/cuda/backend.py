@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,10 +22,11 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, spec_of
-from wengert.errors import ConversionError, at, user_line
+from wengert.errors import ConversionError, GuardError, MatrixError, at, user_line
 
 from ..interpreter_timing import timed_by_nodes
 from . import device_profile
+from .checked_values import Sought, is_repeatable
 from .current_device import current
 from .device import Device, Failed
 from .device_memory import out_of_memory
@@ -34,6 +36,7 @@ from .program import DeviceProgram
 from .variables import argument, values_on_device, write_on_device
 
 if TYPE_CHECKING:
+    from wengert._engine.core.nonfinite_checks import Checks
     from wengert._engine.profiling.record import Timing
 
     from ..interpreter.interpreter import Interpreter
@@ -49,7 +52,7 @@ class Cuda(Backend):
 
     def __init__(self, host_callbacks: bool = True) -> None:
         self._host_callbacks = host_callbacks
-        self._programs: weakref.WeakKeyDictionary[BaseGraph, dict[Device, DeviceProgram]]
+        self._programs: weakref.WeakKeyDictionary[BaseGraph, dict[Any, DeviceProgram]]
         self._programs = weakref.WeakKeyDictionary()
         self._lock = lock()
 
@@ -63,37 +66,60 @@ class Cuda(Backend):
     def program(self, graph: BaseGraph) -> Listing:
         """The kernels of a graph, for inspection; of the last run, if it has run."""
         with self._lock:
-            known = list(self._programs.get(graph, {}).values())
+            programs = self._programs.get(graph, {}).values()
+            known = [program for program in programs if program.sought is None]
         return Listing(graph, known[-1] if known else None)
 
-    def loaded(self, graph: BaseGraph, device: Device) -> DeviceProgram:
-        """The program of a graph on a device."""
+    def loaded(
+        self, graph: BaseGraph, device: Device, sought: Sought | None = None
+    ) -> DeviceProgram:
+        """The program of a graph on a device; with `sought`, one that looks for such values."""
         with self._lock:
             known = self._programs.setdefault(graph, {})
-            found = known.get(device)
+            found = known.get((device, sought))
             if found is None:
-                found = known[device] = DeviceProgram(
-                    graph, device, callbacks=CallbackLog(self._host_callbacks)
-                )
+                callbacks = CallbackLog(self._host_callbacks)
+                made = DeviceProgram(graph, device, callbacks=callbacks, sought=sought)
+                found = known[device, sought] = made
             return found
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """The program, with its sizes bound."""
         bound = dict(sizes)
+        repeated = partial(backend("interpret").compile, graph, bound)
+        return partial(self._run, graph, bound, repeated, None)
 
-        def run(values: Sequence[Any]) -> list[Any]:
-            device = current()
-            program = self.loaded(graph, device)
-            given = _uploaded(device, values)
-            try:
-                found = program.run(given, bound)
-            except Failed:
-                host = [device.get(x)[()] if device.owns(x) else x for x in given]
-                found = backend("interpret").compile(graph, bound)(host)
-                found = [_placed(device, x) for x in found]
-            return _apart(device, found, given)
+    def checked(self, graph: BaseGraph, sizes: Mapping[str, int], checks: Checks) -> Run:
+        """The program with a search for values that are not finite.
 
-        return run
+        If it finds one, the interpreter repeats the run and checks each node. Graphs that are not
+        to be run twice are run by it only.
+        """
+        if not is_repeatable(graph):
+            return super().checked(graph, sizes, checks)
+        repeated = partial(super().checked, graph, sizes, checks)
+        return partial(self._run, graph, dict(sizes), repeated, Sought(checks.nan, checks.inf))
+
+    def _run(
+        self,
+        graph: BaseGraph,
+        sizes: Mapping[str, int],
+        repeated: Callable[[], Run],
+        sought: Sought | None,
+        values: Sequence[Any],
+    ) -> list[Any]:
+        """Results of the program on the device, or, if it fails, of `repeated` on the host."""
+        device = current()
+        program = self.loaded(graph, device, sought)
+        given = _uploaded(device, values)
+        # A matrix with NaN may be refused, and a loop with NaN may not end.
+        failures = (Failed,) if sought is None else (Failed, MatrixError, GuardError)
+        try:
+            found = program.run(given, sizes)
+        except failures:
+            host = [device.get(x)[()] if device.owns(x) else x for x in given]
+            found = [_placed(device, x) for x in repeated()(host)]
+        return _apart(device, found, given)
 
     def timed(
         self,

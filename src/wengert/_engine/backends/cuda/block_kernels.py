@@ -30,6 +30,7 @@ from ..llvm.lowering.loop_ir import Expr, Reduce
 from ..llvm.schedule.fusion import FusedLoops
 from .block_codegen import ALIGNMENT, BlockNest, has_neighbors
 from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP, WARP_BARRIER, LaneGroup
+from .checked_values import CheckedValues
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, kernel_of, table_of
 from .loaded_kernels import launch_of
@@ -75,17 +76,25 @@ class BlockKernel(DeviceKernel):
 
 
 def kernel_for(
-    fused: FusedLoops, stored: set[Expr], name: str, addressed: Collection[Expr] = ()
+    fused: FusedLoops,
+    stored: set[Expr],
+    name: str,
+    addressed: Collection[Expr] = (),
+    checked: CheckedValues | None = None,
 ) -> DeviceKernel:
     """The kernel of a fused loop, in which threads compute rows together or elements apart."""
     (group, *others) = fused.groups
     if others or any(not is_one(group.space[k]) for k in group.reduced or ()):
-        return block_kernel_of(fused, stored, name, addressed)
-    return kernel_of(fused, stored, name, addressed)
+        return block_kernel_of(fused, stored, name, addressed, checked)
+    return kernel_of(fused, stored, name, addressed, checked)
 
 
 def block_kernel_of(
-    fused: FusedLoops, stored: set[Expr], name: str, addressed: Collection[Expr] = ()
+    fused: FusedLoops,
+    stored: set[Expr],
+    name: str,
+    addressed: Collection[Expr] = (),
+    checked: CheckedValues | None = None,
 ) -> BlockKernel:
     """The kernel of a fused loop, of which a loop group reduces or several are fused.
 
@@ -97,7 +106,7 @@ def block_kernel_of(
         It calls a function that is not part of it.
     """
     module = ModuleBuilder()
-    nest = BlockNest(Language(module), fused, stored, 0)
+    nest = BlockNest(Language(module), fused, stored, checked)
     check_supplied(module)
     states = []
     for root, one in (*nest.parts_of, *[(c.root, c.state) for c in nest.columns]):

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..llvm.codegen.loop_nests import LoopNest
 from ..llvm.codegen.reductions import accumulator
 from ..llvm.ir.affine import Length, offset_of, size_of
 from ..llvm.ir.ir_builder import Section
@@ -21,6 +20,7 @@ from ..llvm.ir.memory_access import load, store
 from ..llvm.lowering.loop_ir import Expr, Reduce, memory_strides
 from ..llvm.schedule.fusion import role_of
 from .block_threads import LaneGroup
+from .checked_values import CheckedNest
 
 # How the lanes of a group compute the elements of a loop group:
 FIRST = "first"  # the first lane stores all
@@ -37,7 +37,7 @@ class ColumnSum(NamedTuple):
     places: tuple[str, ...]
 
 
-class ColumnSums(LoopNest):
+class ColumnSums(CheckedNest):
     """A loop nest with sums over rows.
 
     Attributes

@@ -23,13 +23,14 @@ from ..llvm.ir.scalar_language import Language
 from ..llvm.lowering.loop_ir import Expr, Stored
 from ..llvm.schedule.fusion import FusedLoops
 from ..llvm.schedule.iteration_space import Axis
+from .checked_values import CheckedNest, CheckedValues
 
 
 class UnsupportedKernel(Exception):
     """A function that a device lacks is called; the argument has its name."""
 
 
-class DeviceNest(LoopNest):
+class DeviceNest(CheckedNest):
     """One loop group as a function of the first element of a thread and the number of threads."""
 
     signature = (("ptr", "table"), ("i64", "first"), ("i64", "stride"))
@@ -87,7 +88,11 @@ class DeviceKernel:
 
 
 def kernel_of(
-    fused: FusedLoops, stored: set[Expr], name: str, addressed: Collection[Expr] = ()
+    fused: FusedLoops,
+    stored: set[Expr],
+    name: str,
+    addressed: Collection[Expr] = (),
+    checked: CheckedValues | None = None,
 ) -> DeviceKernel:
     """The kernel of a fused loop; the numbers `addressed` are on the device.
 
@@ -98,7 +103,7 @@ def kernel_of(
     """
     module = ModuleBuilder()
     language = Language(module)
-    nest = DeviceNest(language, fused, stored, 0)
+    nest = DeviceNest(language, fused, stored, checked)
     function = f"{name}_elements"
     text = nest.function.text().replace("@nest(", f"@{function}(", 1)
     module.parts[function] = text

@@ -30,7 +30,9 @@ from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .block_kernels import BlockKernel, kernel_for, launch_block_kernel, loops_of_few_rows
+from .checked_values import CheckedValues, Sought
 from .device import Device, Failed, InDoubt, Launch
+from .finite_arrays import look_after
 from .host_callbacks import CallbackLog
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number
 from .library_calls import called
@@ -59,6 +61,8 @@ class DeviceProgram:
         The loops fused along rows that are not to be fused, because rows are few.
     callbacks : CallbackLog, optional
         Where operations that run on the host are noted.
+    sought : Sought, optional
+        Values that are looked for, of all that it computes.
     """
 
     def __init__(
@@ -67,8 +71,9 @@ class DeviceProgram:
         device: Device,
         few_rows: frozenset[int] = frozenset(),
         callbacks: CallbackLog | None = None,
+        sought: Sought | None = None,
     ) -> None:
-        self.device, self.few_rows = device, few_rows
+        self.device, self.few_rows, self.sought = device, few_rows, sought
         self.callbacks = CallbackLog() if callbacks is None else callbacks
         self.results = (*graph.outputs, *graph.updates.values())
         self.kernels: list[DeviceKernel] = []
@@ -87,8 +92,6 @@ class DeviceProgram:
         self._last_uses = self._found_last_uses()
         self.unchanged: set[int] = set()  # numbers of kernels that would copy an array as it is
         self.reused = self._found_reused()
-        is_scanned = any(n < 0 and is_strong(stage.node) for stage, n in self.stages)
-        self.may_fail = is_scanned or any(k.may_fail for k in self.kernels)
 
     def _plan(self, graph: BaseGraph) -> None:
         """Schedule the graph, with what cannot be in a kernel as calls."""
@@ -100,6 +103,7 @@ class DeviceProgram:
             # Variables, and what loops and branches pass to their bodies, are on the device.
             given = 0 if isinstance(graph, Body) else sum(len(specs_of(n)) for n in graph.inputs)
             self.addressed = frozenset(self.plan.inputs[given:])
+            self.checked = self.sought and CheckedValues(graph, self.plan, self.sought)
             try:
                 self._write_kernels()
                 return
@@ -119,7 +123,8 @@ class DeviceProgram:
                 self.stages.append((stage, -1))
                 continue
             try:
-                kernel = kernel_for(stage, stored, f"kernel{len(self.kernels)}", self.addressed)
+                name = f"kernel{len(self.kernels)}"
+                kernel = kernel_for(stage, stored, name, self.addressed, self.checked)
             except UnsupportedKernel as error:
                 raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
             self.stages.append((stage, len(self.kernels)))
@@ -223,7 +228,7 @@ class DeviceProgram:
         kernels = [self.kernels[k] for k in fused]
         few = loops_of_few_rows(kernels, sizes, _Run(self, dict(sizes)).length, self.device)
         if few and few not in self._for_few_rows:
-            made = DeviceProgram(self.plan.graph, self.device, few, self.callbacks)
+            made = DeviceProgram(self.plan.graph, self.device, few, self.callbacks, self.sought)
             self._for_few_rows[few] = made
         return self._for_few_rows[few] if few else self
 
@@ -293,6 +298,8 @@ class _Run:
                 self._run_stage(stage, number)
             except MemoryError as error:
                 raise lacking_memory(self, stage, error) from error
+            if program.checked is not None:
+                look_after(self, stage, number)
             if timers is not None:
                 timers.end(self.arrays)
             for x in gone:

@@ -34,6 +34,10 @@ class RunningStages(Protocol):
     device: Device
     arrays: dict[Expr, Any]
 
+    @property
+    def status(self) -> Any:
+        """Where kernels say that they have failed."""
+
     def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of a shape."""
 
