@@ -62,7 +62,7 @@ test: lint layers
 	@$(BIN)/python tests/run.py -n $(PROCESSES)
 	@$(MAKE) --no-print-directory test-oldest
 
-test-all: lint layers
+test-all: lint layers .venv/ptxas
 	@$(BIN)/python tests/run.py -n $(PROCESSES) -m ""
 	@$(MAKE) --no-print-directory test-oldest package first-steps
 
@@ -137,6 +137,11 @@ clean:
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors,docs]'
+	@touch $@
+
+# NVIDIA's assembler, which only `make test-all` runs: 40 MB, on platforms that have it.
+.venv/ptxas: .venv/ready
+	@$(BIN)/python $(INSTALL) -e '.[ptxas]'
 	@touch $@
 
 .venv-oldest/ready: pyproject.toml tests/oldest.py

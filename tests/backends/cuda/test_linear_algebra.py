@@ -5,7 +5,6 @@ import pytest
 from wengert.backends import emulated_device
 
 import wengert as wg
-from wengert._engine.backends.cuda import library_calls
 
 N = 10
 
@@ -39,16 +38,6 @@ TRIANGULAR = {
     "adjoint": {"trans": 2, "lower": True},
     "ones": {"unit_diagonal": True},
 }
-
-
-@pytest.fixture
-def no_host_callbacks(monkeypatch):
-    """An error instead of a host callback."""
-
-    def refuse(program, node, *rest):
-        raise AssertionError(f"{node.op.name} was computed on the host")
-
-    monkeypatch.setattr(library_calls, "_on_host", refuse)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -6,7 +6,6 @@ from wengert.backends import emulated_device
 
 import wengert as wg
 from wengert import random
-from wengert._engine.backends.cuda import library_calls
 
 
 def bits(f, *args, threads=5):
@@ -14,16 +13,6 @@ def bits(f, *args, threads=5):
     with emulated_device(threads=threads):
         got = wg.device_get(wg.jit(f, backend="cuda")(*map(np.array, args)))
     return got, wg.jit(f, backend="interpret")(*map(np.array, args))
-
-
-@pytest.fixture
-def no_host_callbacks(monkeypatch):
-    """An error instead of a host callback."""
-
-    def refuse(program, node, *rest):
-        raise AssertionError(f"{node.op.name} was computed on the host")
-
-    monkeypatch.setattr(library_calls, "_on_host", refuse)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

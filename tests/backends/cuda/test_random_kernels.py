@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.backends.cuda.test_own_kernels import no_host_callbacks  # noqa: F401 - a fixture
 from tests.backends.cuda.test_ptx import assemble, assembler
 from wengert.backends import emulated_device
 
@@ -26,13 +25,13 @@ def same(op, key, threads=5, **params):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(), (1,), (257,), (300, 401)])
-def test_normal_numbers(dtype, shape, no_host_callbacks):  # noqa: F811
+def test_normal_numbers(dtype, shape, no_host_callbacks):
     assert same("random_normal", KEY, shape=shape, dtype=dtype)
     assert same("random_normal", KEY, shape=shape, dtype=dtype, threads=1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_normal_numbers_of_many_keys(dtype, no_host_callbacks):  # noqa: F811
+def test_normal_numbers_of_many_keys(dtype, no_host_callbacks):
     for shape in ((), (3,), (600,)):
         assert same("random_normal", KEYS, shape=shape, dtype=dtype)
 
@@ -40,7 +39,7 @@ def test_normal_numbers_of_many_keys(dtype, no_host_callbacks):  # noqa: F811
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_long_streams(seed, dtype, no_host_callbacks):  # noqa: F811
+def test_long_streams(seed, dtype, no_host_callbacks):
     key = np.array([seed, 11], np.uint64)
     assert same("random_normal", key, shape=(10**6,), dtype=dtype, threads=64)
 
@@ -77,7 +76,7 @@ WIDE = [(0, 1 << 32), (0, (1 << 31) + 1), (-(1 << 63), 1 << 63), (-4, (1 << 62) 
 
 
 @pytest.mark.parametrize("dtype", ["i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"])
-def test_integers(dtype, no_host_callbacks):  # noqa: F811
+def test_integers(dtype, no_host_callbacks):
     info = np.iinfo(dtype)
     ranges = [*RANGES, (int(info.min), int(info.max) + 1), (int(info.min) + 1, int(info.max))]
     for low, high in [*ranges, *(WIDE if dtype == "i8" else ())]:
@@ -99,7 +98,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_keys(name, no_host_callbacks):  # noqa: F811
+def test_functions_of_keys(name, no_host_callbacks):
     f = FUNCTIONS[name]
     for function, key in ((f, KEY), (wg.vmap(f), KEYS[:4])):
         with emulated_device(threads=5):
@@ -107,7 +106,7 @@ def test_functions_of_keys(name, no_host_callbacks):  # noqa: F811
         assert np.array_equal(got, wg.jit(function, backend="interpret")(key))
 
 
-def test_a_stream_continues(no_host_callbacks):  # noqa: F811
+def test_a_stream_continues(no_host_callbacks):
     numbers = []
     for backend in ("cuda", "interpret"):
         stream = random.Stream(7)

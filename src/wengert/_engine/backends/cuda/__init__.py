@@ -19,6 +19,7 @@ random_kernels   random bits; normal_kernels normal numbers by ziggurat, with dr
 scatter_kernels  writes to computed positions
 finite_arrays    the search for NaN and infinities in an array; checked_values: in kernels, for
                  wengert.debug(nan=True)
+window_kernels   sliding windows: pooling, and the columns of convolutions.py
 strong_products  products in which zero times infinity is zero
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host

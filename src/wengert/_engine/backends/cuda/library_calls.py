@@ -24,6 +24,7 @@ from wengert.errors import MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
+from .convolutions import convolved
 from .device import Device, Failed
 from .host_callbacks import is_on_host
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
@@ -32,6 +33,7 @@ from .normal_kernels import normal_numbers
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
 from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
+from .window_kernels import pooled
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
@@ -137,6 +139,14 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve": solved,
     "solve_triangular": solved_triangular,
     "writes": written,
+    **dict.fromkeys(("convolution", "convolution_input", "convolution_weight"), convolved),
+    **dict.fromkeys(
+        (
+            *("sum_pool", "sum_pool_adjoint", "max_pool", "max_pool_indices"),
+            *("max_pool_tangent", "max_pool_adjoint"),
+        ),
+        pooled,
+    ),
 }
 # Loops and branches whose bodies are programs of the device.
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
