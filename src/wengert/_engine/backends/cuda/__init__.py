@@ -32,6 +32,7 @@ device_memory    memory in use, and the error if it does not suffice; memory_inf
 run_status       whether a kernel of a run has failed
 device_profile   the time of kernels and calls; stage_timers reads it
 ptx              kernels as PTX
+packed_factors   LU factors that several steps of a loop use
 linear_algebra   larger matrices by the library
 listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device

@@ -13,6 +13,7 @@ import functools
 import itertools
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -103,9 +104,17 @@ class CupyDevice:
         return self._cupy.lib.stride_tricks.as_strided(flat, shape, [n * size for n in strides])
 
     def triangular_solution(self, a: Any, b: Any, lower: bool, trans: int, unit: bool) -> Any:
-        """x with op(a) @ x = b, by cuBLAS."""
+        """x with op(a) @ x = b, by cuBLAS: one call for a batch."""
         run = import_module("cupyx.scipy.linalg").solve_triangular
         return run(a, b, trans=trans, lower=lower, unit_diagonal=unit)
+
+    def packed_factors(self, a: Any) -> tuple[Any, Any]:
+        """The LU factors of one matrix, transposed, and LAPACK's pivots, counted from 1."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a singular matrix is an error where it is used
+            run = import_module("cupyx.scipy.linalg").lu_factor
+            factors, pivots = run(a, check_finite=False)
+        return factors.T, pivots + 1
 
     def place(self, x: Any) -> int:
         """The number of the card that an array is on."""

@@ -79,7 +79,10 @@ class Device(Protocol):
         """A view of an array; offset and strides are in elements."""
 
     def triangular_solution(self, a: Any, b: Any, lower: bool, trans: int, unit: bool) -> Any:
-        """x with op(a) @ x = b, for matrices with two axes; op: identity, transpose, adjoint."""
+        """x with op(a) @ x = b, with equal leading axes; op: identity, transpose, adjoint."""
+
+    def packed_factors(self, a: Any) -> tuple[Any, Any]:
+        """The LU factors of one matrix, transposed, and LAPACK's pivots, counted from 1."""
 
     def place(self, x: Any) -> int:
         """The number of the device that an array is on."""

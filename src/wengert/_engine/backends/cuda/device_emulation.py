@@ -259,9 +259,18 @@ class EmulatedDevice:
     def triangular_solution(
         self, a: DeviceArray, b: DeviceArray, lower: bool, trans: int, unit: bool
     ) -> DeviceArray:
-        """x with op(a) @ x = b, by SciPy."""
-        run = scipy.linalg.solve_triangular
-        return DeviceArray(run(a._host, b._host, trans=trans, lower=lower, unit_diagonal=unit))
+        """x with op(a) @ x = b, by BLAS, which does not look for zeros on the diagonal."""
+        x = np.empty(b.shape, b.dtype)
+        trsm = scipy.linalg.get_blas_funcs("trsm", (a._host, b._host))
+        for i in np.ndindex(*b.shape[:-2]):
+            x[i] = trsm(1.0, a._host[i], b._host[i], lower=lower, trans_a=trans, diag=unit)
+        return DeviceArray(x)
+
+    def packed_factors(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        """The LU factors of one matrix, transposed, and LAPACK's pivots, counted from 1."""
+        getrf = scipy.linalg.get_lapack_funcs("getrf", (a._host,))
+        factors, pivots, _ = getrf(a._host)
+        return DeviceArray(factors.T), DeviceArray(pivots.astype(np.int32) + np.int32(1))
 
     def place(self, x: DeviceArray) -> int:
         """The number of the device that an array is on."""

@@ -30,6 +30,7 @@ from .host_callbacks import is_on_host
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
 from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
+from .packed_factors import factorized, ordered, solved_packed
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
 from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
@@ -57,6 +58,10 @@ def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mappin
                 made = own(op.name, program.device, operands, _with_result(node, params, sizes))
             except _LACKING as error:
                 return _on_host(program, node, operands, params, error)
+            if made is not NotImplemented:
+                return made
+        if op.name in _WITH_STATUS:
+            made = _WITH_STATUS[op.name](program.device, program.status, operands, **params)
             if made is not NotImplemented:
                 return made
         if is_on_host(node):
@@ -139,6 +144,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve": solved,
     "solve_triangular": solved_triangular,
     "writes": written,
+    "lu_packed": factorized,
+    "rows_exchanged": ordered,
     **dict.fromkeys(("convolution", "convolution_input", "convolution_weight"), convolved),
     **dict.fromkeys(
         (
@@ -148,6 +155,8 @@ _OWN: dict[str, Callable[..., Any]] = {
         pooled,
     ),
 }
+# Those that say in the status of the run that they have failed.
+_WITH_STATUS: dict[str, Callable[..., Any]] = {"solve_packed": solved_packed}
 # Loops and branches whose bodies are programs of the device.
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": scan,

@@ -5,7 +5,7 @@ where NumPy takes it for a matrix; so operands get equal leading axes.  One matr
 once for all right-hand sides.
 
     solved               systems
-    solved_triangular    triangular systems: one call of trsm for each matrix
+    solved_triangular    triangular systems: one call of trsm for all matrices of a batch
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ def solved_triangular(
         found = device.triangular_solution(a, whole, *flags)
         x[...] = np.moveaxis(found.reshape(n, *batch, k), 0, -2)
     elif x.size:
-        left, right = _spread(a, batch), _spread(columns, batch)
-        for i in np.ndindex(*batch):
-            x[i] = device.triangular_solution(left[i], right[i], *flags)
+        left, right = [device.contiguous(_spread(y, batch)) for y in (a, columns)]
+        x[...] = device.triangular_solution(left, right, *flags)
     return x[..., 0] if b.ndim == 1 else x
 
 

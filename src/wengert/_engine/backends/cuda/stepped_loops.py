@@ -46,6 +46,10 @@ class BodyRuns(Protocol):
     def body_run(self, body: Any, sizes: Mapping[str, int]) -> Step:
         """A function that runs the body of a loop or branch once, with arrays of the device."""
 
+    @property
+    def status(self) -> Any:
+        """Where kernels say that they have failed."""
+
     def check(self) -> None:
         """Wait, and raise an error if a kernel has failed."""
 
