@@ -2,7 +2,8 @@
 
     python benchmarks/cuda.py                  check and measure, in at most ten minutes; write
                                                results/cuda.json and docs/benchmarks-cuda.md
-    python benchmarks/cuda.py --part checks    the checks only; --part speed, --part page
+    python benchmarks/cuda.py --part page      the page of the results; before a run it says so
+    python benchmarks/cuda.py --part checks    the checks only; --part speed
     python benchmarks/cuda.py --resume         what the last run had no time for
     python benchmarks/cuda.py --emulate        the same on the emulated device: no times
     python benchmarks/cuda.py --quick          small sizes, some operations
@@ -84,7 +85,9 @@ def started(options: argparse.Namespace) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(options.results.read_text())
         return found
     card = "emulated by the processor"
-    if not options.emulate:
+    if options.part == "page":
+        card = None
+    elif not options.emulate:
         from cuda_cases.measure import card_name
 
         card = card_name()

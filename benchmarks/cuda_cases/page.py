@@ -18,6 +18,8 @@ _HEAD = [
 
 def render(results: Mapping[str, Any]) -> str:
     """The page."""
+    if results["card"] is None:
+        return f"# Benchmarks: graphics cards\n\n{_unmeasured()}\n"
     parts = [
         "# Benchmarks: graphics cards",
         "Written by `python benchmarks/cuda.py`. A ratio below one: wengert is faster. A cell is "
@@ -32,6 +34,21 @@ def render(results: Mapping[str, Any]) -> str:
     if left:
         parts.append(f"Not run, as time was over: {', '.join(left)}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _unmeasured() -> str:
+    """What is said before the first run."""
+    from .workloads import WORKLOADS
+
+    listed = "\n".join([f"* {name}" for name in WORKLOADS])
+    return (
+        "**No run on a card has been made yet**: there are no times, and no claims about them. "
+        "`python benchmarks/cuda.py` compares all operations and random programs with "
+        "eager execution on a card, measures the programs below beside PyTorch and JAX, if they "
+        "have CUDA, and writes this page; it needs a card, its driver, and CuPy. Until then "
+        "kernels are tested as [graphics cards](gpu.md) says.\n\n"
+        f"{listed}\n\nTargets: {TARGETS}."
+    )
 
 
 def _copy(results: Mapping[str, Any]) -> str:

@@ -5,8 +5,9 @@ WORKLOADS    by name
 
 from __future__ import annotations
 
-from . import elementwise, loops, matrices, networks, rows
+from typing import Any
 
-WORKLOADS = {
-    w.name: w for module in (elementwise, rows, loops, matrices, networks) for w in module.WORKLOADS
-}
+from . import convolutions, elementwise, loops, matrices, networks, rows
+
+_MODULES: tuple[Any, ...] = (elementwise, rows, loops, matrices, networks, convolutions)
+WORKLOADS = {w.name: w for module in _MODULES for w in module.WORKLOADS}

@@ -10,7 +10,10 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SCRIPT = BENCHMARKS / "cuda.py"
-SOME = ["exp", "program 100: values", "1e6 systems of 3 equations", "elementwise chain, 1e3"]
+SOME = [
+    *("exp", "program 100: values", "1e6 systems of 3 equations", "elementwise chain, 1e3"),
+    "two convolutions, value and gradient",
+]
 
 
 def run(folder, *options):
@@ -45,9 +48,22 @@ def test_all_of_it_in_parts(tmp_path):
     assert "Not run, as time was over: elementwise chain, 1e7" in page
     results, page = run(tmp_path, "--resume", "--jobs", "2")
     assert len(results["checks"]) == 9
-    assert len(results["speed"]) == 19
+    assert len(results["speed"]) == 20
     assert "Not run" not in page
     assert "0 differ" in page
+
+
+def test_the_page_before_the_first_run(tmp_path):
+    stored = BENCHMARKS / "results" / "cuda.json"
+    page = tmp_path / "page.md"
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--part", "page", "--page", str(page)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    written = (BENCHMARKS.parent / "docs" / "benchmarks-cuda.md").read_text()
+    assert page.read_text() == written
+    assert ("No run on a card has been made yet" in written) == (not stored.exists())
 
 
 @pytest.fixture

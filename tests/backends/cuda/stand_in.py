@@ -84,7 +84,7 @@ class RawModule:
             given = [8 if isinstance(x, DeviceArray) else x.dtype.itemsize for x in args]
             assert given == expected, (name, given, expected)
             assert all(0 < n < 2**31 for n in grid)
-            assert 0 <= shared_mem <= 48 << 10
+            assert 0 <= shared_mem <= getattr(launch, "max_dynamic_shared_size_bytes", 48 << 10)
             LAUNCHES.append((name, grid, block))
             SHARED.append(shared_mem)
 
@@ -113,6 +113,7 @@ def module(cards=1, capability=(9, 0)):
             "major": capability[0],
             "minor": capability[1],
             "multiProcessorCount": 2,
+            "sharedMemPerBlockOptin": 227 << 10,
         },
     )
     strided = lambda x, shape, strides: DeviceArray(as_strided(x.get(), shape, strides))  # noqa: E731

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.special
 
 import wengert as wg
 from wengert._engine.backends.cuda.cupy_device import cupy_device
+from wengert._engine.backends.cuda.cupy_names import has_ufunc
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import BackendError
 
@@ -86,3 +88,12 @@ def test_matrices_that_are_singular_are_errors_with_the_line():
         a[3] = 0.0
         with pytest.raises(wg.errors.SingularError, match=r"ingular.*test_card"):
             f(a)
+
+
+def test_the_emulated_device_has_what_cupy_has():
+    cupy = pytest.importorskip("cupy")
+    special = pytest.importorskip("cupyx.scipy.special")
+    ufuncs = [u for u in vars(scipy.special).values() if isinstance(u, np.ufunc)]
+    for u in [*ufuncs, *[u for u in vars(np).values() if isinstance(u, np.ufunc)]]:
+        name = u.__name__
+        assert has_ufunc(u, "__call__") == (hasattr(cupy, name) or hasattr(special, name)), name

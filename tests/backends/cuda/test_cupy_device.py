@@ -45,10 +45,12 @@ def test_kernels_are_launched_with_the_parameters_of_their_ptx(install):
 def test_rows_have_shared_memory(install):
     install()
     f = wg.jit(lambda x: wg.scipy.special.softmax(x, axis=1), backend="cuda")
-    # A thread for each row, a warp, and a block whose rows do not fit.
+    # A thread for each row, a warp, a block, one that asks for more, one whose rows do not fit.
     for shape, grid, shared in (
         ((5000, 4), 16, 256 * 32),
         ((40, 300), 5, 8 * 2400),
+        ((9, 5000), 9, 40000 + 1024),
+        ((9, 20000), 9, 160000 + 1024),
         ((9, 100000), 9, 1024),
     ):
         f(np.ones(shape))

@@ -11,10 +11,13 @@ from tests.backends.cuda.random_loops import Loops
 from tests.backends.llvm.random_programs import Bundle
 
 import wengert as wg
+from wengert import random
 from wengert._engine.backends.cuda import EmulatedDevice
 from wengert._engine.backends.cuda.block_kernels import finish_kernel
+from wengert._engine.backends.cuda.current_device import using
 from wengert._engine.backends.cuda.program import DeviceProgram
 from wengert._engine.backends.cuda.ptx import ptx_of
+from wengert.nn import functional
 
 
 def kernels(graph):
@@ -115,6 +118,89 @@ def test_random_loops_are_assembled(seed, tmp_path):
     program = Loops(seed)
     for function in (program.values, program.gradient):
         assemble(kernels(wg.trace(function)(*program.args).simplify()), tmp_path)
+
+
+class Recorder(EmulatedDevice):
+    """A device that keeps the kernels that it has loaded, those of single operations included."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernels = []
+
+    def load(self, kernels):
+        """Load kernels."""
+        self.kernels += kernels
+        return super().load(kernels)
+
+
+def implicit(a, y):
+    return wg.fori_loop(0, 2, lambda i, y: np.linalg.solve(a, y), y)
+
+
+def network(x, w):
+    y = functional.max_pool2d(functional.conv2d(x, w, padding=1), 2)
+    return np.sum(functional.avg_pool2d(y, 2, stride=1) ** 2)
+
+
+def put(x, k):
+    x[k] = 2.0 * x[k]
+    np.add.at(x, k, 1.0)
+    return x
+
+
+def drawn(key):
+    own, other = random.split(random.fold_in(key, 3))
+    return random.uniform(own, (9,)), random.randint(other, (9,), 0, 7), random.bits(other, (3,))
+
+
+def norm(x, g):
+    return functional.layer_norm(x, x.shape[-1:], g)
+
+
+def layer_norm_gradient(x, g):
+    return wg.grad(lambda x, g: np.sum(norm(x, g) ** 2), (0, 1))(x, g)
+
+
+RNG = np.random.default_rng(0)
+KINDS = {  # a program, its arguments, and a part of the name of a kernel or of its text
+    "a map": (lambda x: np.exp(x) + 1.0, (np.ones(5),), "kernel0"),
+    "a reduction": (np.sum, (np.ones(30000),), "finish_sum"),
+    "rows of a block": (
+        lambda x: wg.scipy.special.softmax(x, axis=1), (np.ones((9, 700)),), "shared",
+    ),
+    "a loop of a batch": (
+        wg.vmap(lambda y: wg.fori_loop(0, 5, lambda i, y: np.sin(y) * i, y)),
+        (np.ones((6, 3)),), "kernel0",
+    ),
+    "small matrices": (np.linalg.inv, (np.eye(3) * np.ones((5, 1, 1)),), "kernel0"),
+    "writes": (put, (np.zeros(6), np.array([0, 5, 5])), "segments"),
+    "random numbers": (drawn, (np.array([1, 2], np.uint64),), "random_uniform"),
+    "normal numbers": (
+        lambda: random.Stream(1).normal(shape=(700,)), (), "normal_",
+    ),
+    "sums over rows": (layer_norm_gradient, (RNG.normal(size=(64, 128)), np.ones(128)), "state0"),
+    "convolution": (
+        wg.grad(network, (0, 1)),
+        (RNG.normal(size=(2, 3, 6, 6)), RNG.normal(size=(2, 3, 3, 3))), "windows_",
+    ),
+    "factors": (implicit, (np.eye(20), np.ones(20)), "order_of_rows"),
+    "a batch of factors": (
+        wg.vmap(implicit), (np.eye(20) * np.ones((3, 1, 1)), np.ones((3, 20, 1))), "lu_f8",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(assembler() is None, reason="needs nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("name", KINDS)
+def test_kernels_of_each_kind_are_assembled(name, tmp_path):
+    function, args, part = KINDS[name]
+    with using(Recorder()) as device:
+        wg.jit(function, backend="cuda")(*args)
+    made = device.kernels
+    assert any(part in k.name or part in "".join(k.text.values()) for k in made)
+    for kernel in made:  # each alone: those of single operations may share names
+        assemble([kernel], tmp_path)
 
 
 def assemble(kernels, tmp_path):

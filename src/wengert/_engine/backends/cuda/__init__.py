@@ -38,6 +38,7 @@ listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
 device_emulation a device that the processor emulates, for tests; emulated_memory its memory
+cupy_names       what CuPy has, which its arrays have
 emulated_blocks  its blocks of threads, which wait for each other
 """
 

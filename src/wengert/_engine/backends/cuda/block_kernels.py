@@ -278,7 +278,7 @@ def block_launch(
     if (is_crowded or kernel.columns) and lanes > 1:
         lanes = device.block
     local_bytes = row_bytes * (device.block // lanes)
-    if local_bytes > available:
+    if local_bytes > max(available, device.most_shared_bytes - kernel.exchanged_bytes):
         local_bytes = 0
     parts = 1
     if kernel.states and not kernel.columns:

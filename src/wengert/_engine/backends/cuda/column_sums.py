@@ -9,6 +9,7 @@ At the end it stores the buffer; another kernel merges those of all groups (bloc
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -50,9 +51,9 @@ class ColumnSums(CheckedNest):
     columns: list[ColumnSum]
     _mode: str
 
+    @abstractmethod
     def _local_memory(self, key: Any, size: Length) -> str:
-        """The address of memory of this group of lanes."""
-        raise NotImplementedError
+        """The address of memory of this group of lanes (block_codegen.py)."""
 
     def _begin_columns(self, section: Section) -> None:
         """Initialize the buffers of sums over rows."""

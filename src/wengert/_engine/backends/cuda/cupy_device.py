@@ -58,6 +58,7 @@ class CupyDevice:
         self.capability = 10 * int(facts["major"]) + int(facts["minor"])
         self.blocks = _BLOCKS * int(facts["multiProcessorCount"])
         self.threads = _BLOCK * self.blocks
+        self.most_shared_bytes = int(facts.get("sharedMemPerBlockOptin", self.shared_bytes))
 
     def owns(self, x: Any) -> bool:
         """Whether an object is an array of CuPy."""
@@ -165,6 +166,8 @@ class CupyDevice:
     ) -> None:
         blocks = min(-(-threads // _BLOCK), self.blocks)
         given = [x for a in arguments for x in _arguments(a)]
+        if shared_bytes > self.shared_bytes:  # CUDA wants to be asked for more
+            function.max_dynamic_shared_size_bytes = shared_bytes
         function((blocks,), (_BLOCK,), tuple(given), shared_mem=shared_bytes)
 
 

@@ -47,7 +47,9 @@ class Device(Protocol):
     blocks : int
         The most blocks of a launch, which keep it busy.
     shared_bytes : int
-        The shared memory that a block may have.
+        The shared memory that a block has unasked, beside others.
+    most_shared_bytes : int
+        What a block has at most, for a row that does not fit otherwise.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Device(Protocol):
     block: int
     blocks: int
     shared_bytes: int
+    most_shared_bytes: int
 
     def owns(self, x: Any) -> bool:
         """Whether an object is an array of this device, or can be one without a copy."""

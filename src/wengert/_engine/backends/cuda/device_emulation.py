@@ -28,6 +28,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..llvm.ir.execution_engine import Code, heading, object_of
 from ..llvm.ir.ir_builder import ModuleBuilder
+from .cupy_names import has_function, has_ufunc
 from .current_device import using
 from .device import Launch
 from .emulated_blocks import block_object, run_blocks
@@ -83,18 +84,16 @@ class DeviceArray(NDArrayOperatorsMixin):
         out = kwargs.get("out")
         if out is not None:
             kwargs["out"] = tuple([_host(x) for x in out])
-        if method == "reduce" and ufunc not in (np.add, np.multiply):
-            raise NotImplementedError(f"{ufunc.__name__}.reduce, as in CuPy 14")
         if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
             return NotImplemented  # CuPy takes numbers of the host, but no arrays
         if any(getattr(x, "__array_priority__", 0) > self.__array_priority__ for x in inputs):
             return NotImplemented  # of another library, such as tensors
-        if ufunc.__name__ not in _UFUNC_METHODS.get(method, (ufunc.__name__,)):
+        if not has_ufunc(ufunc, method):
             raise NotImplementedError(f"CuPy has no {ufunc.__name__}.{method}")
         return _wrapped(getattr(ufunc, method)(*map(_host, inputs), **_hosted(kwargs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if any(issubclass(t, np.ndarray) for t in types) or function.__name__ in _ABSENT:
+        if any(issubclass(t, np.ndarray) for t in types) or not has_function(function, kwargs):
             return NotImplemented
         return _wrapped(function(*_hosted(args), **_hosted(kwargs)))
 
@@ -148,21 +147,6 @@ _METHODS = frozenset(
 )
 
 
-# The methods of ufuncs, and the functions, that CuPy 13 lacks.
-_UFUNC_METHODS = {
-    "reduce": ("add", "multiply"),
-    "accumulate": ("add", "multiply"),
-    "reduceat": ("add",),
-    "at": ("add", "subtract", "maximum", "minimum"),
-}
-_ABSENT = frozenset(
-    "apply_over_axes block cond cumulative_prod cumulative_sum eig eigvals einsum_path geomspace "
-    "histogram_bin_edges insert matrix_norm multi_dot nanpercentile nanquantile polyder polydiv "
-    "polyint put_along_axis svdvals trapezoid unique_all unique_counts unique_inverse "
-    "unique_values unstack vector_norm".split()
-)
-
-
 def _host(x: Any) -> Any:
     return x._host if isinstance(x, DeviceArray) else x
 
@@ -201,13 +185,13 @@ class EmulatedDevice:
     ----------
     block, blocks : int
         Of kernels whose threads work together.
-    shared_bytes : int
+    shared_bytes, most_shared_bytes : int
         So few that rows of some hundred elements do not fit.
     """
 
     name = "emulated"
     number = 0
-    block, blocks, shared_bytes = 64, 3, 8192
+    block, blocks, shared_bytes, most_shared_bytes = 64, 3, 8192, 10240
 
     def __init__(self, threads: int = 7, seed: int = 0, memory: int | None = None) -> None:
         self.threads = threads

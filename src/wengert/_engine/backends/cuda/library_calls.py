@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from wengert._engine.core.node import Node
 
 
-# What CuPy raises where it lacks a function, a dtype, or an argument of one. An error of its linear
+# What CuPy raises where it lacks a function, a dtype, or an argument of one; a plain RuntimeError
+# where cuSOLVER is too old for it (eig). An error of its linear
 # algebra does not say what is wrong with a matrix; that of the host does.
 _LACKING = (TypeError, AttributeError, NotImplementedError, ValueError, MatrixError)
 
@@ -60,8 +61,9 @@ def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mappin
                 return _on_host(program, node, operands, params, error)
             if made is not NotImplemented:
                 return made
-        if op.name in _WITH_STATUS:
-            made = _WITH_STATUS[op.name](program.device, program.status, operands, **params)
+        with_status = _WITH_STATUS.get(op.name)
+        if with_status is not None:
+            made = with_status(program.device, program.status, operands, **params)
             if made is not NotImplemented:
                 return made
         if is_on_host(node):
@@ -70,6 +72,10 @@ def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mappin
             with program.device.calling():
                 return call_ignoring_errors(op.run, *operands, **params)
         except _LACKING as error:
+            return _on_host(program, node, operands, params, error)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:  # an error of CUDA, which the host may not hide
+                raise
             return _on_host(program, node, operands, params, error)
     except (OutOfRange, Failed, MemoryError):
         raise

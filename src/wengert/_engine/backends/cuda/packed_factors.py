@@ -171,7 +171,8 @@ def _factor(
 ) -> None:
     """Factorize one matrix, whose columns are contiguous."""
     language = Language(module)
-    matrix = _Matrix(language, dtype, s.value(f"mul i64 {element}, {s.value('mul i64 %n, %n')}"))
+    whole = s.value("mul i64 %n, %n")
+    matrix = _ColumnsInMemory(language, dtype, s.value(f"mul i64 {element}, {whole}"))
     first = s.value(f"mul i64 {element}, %n")
     with s.loop("0", "%n") as (t, k):
         pivot = matrix.pivot(t, k)
@@ -193,7 +194,7 @@ def _factor(
                 matrix.put(u, i, j, language.binary("subtract", matrix.get(u, i, j), product))
 
 
-class _Matrix:
+class _ColumnsInMemory:
     """The elements of a matrix in a kernel; `first` is the number of the first one."""
 
     def __init__(self, language: Language, dtype: Dtype, first: Name) -> None:

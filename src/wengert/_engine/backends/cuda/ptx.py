@@ -129,8 +129,8 @@ def _started(module: ModuleBuilder, kernel: DeviceKernel) -> str:
         lines.append(f"  %{name}.32 = call i32 {callee}()")
         lines.append(f"  %{name} = zext i32 %{name}.32 to i64")
     lines += [
-        "  %before = mul i64 %ctaid, %ntid",
-        "  %first = add i64 %before, %tid",
+        "  %block.first = mul i64 %ctaid, %ntid",
+        "  %first = add i64 %block.first, %tid",
         "  %stride = mul i64 %nctaid, %ntid",
         f"  call void @{kernel.name}_thread({given})",
         "  ret void",
