@@ -23,6 +23,7 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
 from wengert._engine.ops.random import bits as ops
+from wengert._engine.ops.random import tail_functions
 
 from .keys import as_key, as_shape
 from .parameter_shapes import as_floating, parameter, parameters
@@ -110,7 +111,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     >>> float(np.mean(x)).__abs__() < 0.05, abs(float(np.std(x)) - 1) < 0.05
     (True, True)
     """
-    return ops.normal_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
+    return tail_functions.normal_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = "float64") -> Any:
@@ -129,14 +130,12 @@ def halfnormal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
 
 def exponential(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     """Samples from the exponential distribution of rate 1, which are never 0."""
-    tail = tails(key, as_shape(shape), as_floating(dtype))
-    beyond = np.abs(tail)
-    return -np.where(tail < 0, np.log(beyond), np.log1p(-beyond))
+    return tail_functions.exponential_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     """Samples from the Gumbel distribution."""
-    return -np.log(exponential(key, shape, dtype))
+    return tail_functions.gumbel_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 def weibull_min(
@@ -164,21 +163,17 @@ def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = "float6
 
 def laplace(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     """Samples from the Laplace distribution: exponential ones with a random sign."""
-    tail = tails(key, as_shape(shape), as_floating(dtype))
-    return np.copysign(np.log(2.0 * np.abs(tail)), tail)
+    return tail_functions.laplace_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     """Samples from the logistic distribution: log(u / (1 - u)), u uniform."""
-    tail = tails(key, as_shape(shape), as_floating(dtype))
-    beyond = np.abs(tail)
-    return np.copysign(np.log1p(-beyond) - np.log(beyond), tail)
+    return tail_functions.logistic_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
     """Samples from the Cauchy distribution."""
-    tail = tails(key, as_shape(shape), as_floating(dtype))
-    return np.copysign(1.0 / np.tan(np.pi * np.abs(tail)), tail)
+    return tail_functions.cauchy_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
 
 
 # ---- bounded -----------------------------------------------------------------------------------

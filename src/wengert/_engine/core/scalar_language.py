@@ -9,6 +9,10 @@ Python operators + - * / are the arithmetic.  Each target runs the body with its
 
 `max` and `min` propagate NaN, as in NumPy (fmax in C drops it).  The functions of scipy.special are
 called by name, `s.special("jv", order, x)`; scipy.special is imported at the first use.
+
+Functions of random numbers, whose bits are the same in all targets, also use `bits` (of a float64
+or float32, as an integer of its size), `number` (its inverse), the operators & | >> of integers and
+`rows(table, row)`, the numbers of a row of a table (ops/random/number_rows.py).
 """
 
 from __future__ import annotations
@@ -30,6 +34,11 @@ BINARY_LEAVES = tuple(
     """power arctan2 fmod copysign nextafter ldexp heaviside less less_equal equal not_equal
     logical_and logical_or logical_xor max min""".split()
 )
+
+
+_INTEGERS = {"d": np.int64, "f": np.int32}
+_NUMBERS = {8: np.float64, 4: np.float32}
+_GATHERED = 4096  # rows of a table read at once, which takes memory
 
 
 class Arrays:
@@ -56,6 +65,24 @@ class Arrays:
     def special(name: str, *operands: Any) -> Any:
         """A function of scipy.special."""
         return getattr(scipy.special, name)(*operands)
+
+    @staticmethod
+    def bits(x: Any) -> Any:
+        """The bits of numbers, as signed integers."""
+        return x.view(_INTEGERS[x.dtype.char])
+
+    @staticmethod
+    def number(x: Any) -> Any:
+        """The numbers with these bits."""
+        return x.view(_NUMBERS[x.dtype.itemsize])
+
+    @staticmethod
+    def rows(table: Any, row: Any) -> Any:
+        """The numbers of rows: an iterable with an array for each column of the table."""
+        columns = table.columns
+        if row.size <= _GATHERED:
+            return columns.take(row, axis=1)
+        return (column.take(row) for column in columns)
 
     def __getattr__(self, leaf: str) -> Any:
         raise AttributeError(f"the scalar language has no leaf {leaf!r}")

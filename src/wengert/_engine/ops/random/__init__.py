@@ -1,13 +1,16 @@
 """Random bits as a function of a key and a position.
 
-bits    random bits and numbers as functions of a key and a position
-keys    keys derived from a key: split and fold_in
-philox  Philox 4x64 on NumPy arrays
+bits            random bits and numbers as functions of a key and a position
+keys            keys derived from a key: split and fold_in
+philox          Philox 4x64 on NumPy arrays
+tail_functions  distributions as functions of tail probabilities, the same bits in all backends
+number_rows     tables of numbers in files
 """
 
-from . import bits, keys
+from . import bits, keys, tail_functions
 
 __all__ = [
     "bits",
     "keys",
+    "tail_functions",
 ]

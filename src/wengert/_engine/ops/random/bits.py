@@ -8,29 +8,25 @@ recomputed, reordered, or merged with equal nodes.
     random_uniform, random_normal, random_integers    as NumPy's generator
     random_bits                                       64-bit words, or their 32-bit halves
     random_tail     signed tail probabilities, for symmetric distributions
-    normal_of_tail  the normal quantile of a signed tail probability
 
-Streams that advance the position and functions of keys are in wengert.random.
+ops/random/tail_functions.py has the functions of tail probabilities.  Streams that advance the position and functions of keys are in wengert.random.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.op import register
-from wengert._engine.core.op_facts import GUARD, Remedy, facts
 from wengert._engine.core.spec import Spec
-from wengert._engine.kinds.elementwise import elementwise
 
 from .philox import bit_generator
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
+    from wengert._engine.core.types import Array
 
 WORD = np.dtype(np.uint64)
 _POSITIONS = 1 << 64
@@ -154,18 +150,6 @@ tail = register(
         "Uniform in (-1/2, 1/2) without 0, with the full relative precision of the dtype near 0.",
     )
 )
-
-
-@facts(remedy=Remedy(singular=GUARD))
-@elementwise(
-    domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
-)
-def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
-    """The normal quantile with tail probability |v| and the sign of v."""
-    return s.copysign(s.special("ndtri", s.abs(v)), v)
-
-
-normal_of_tail.partials(lambda t, out, v: t * (-sqrt(2.0 * pi) * np.exp(0.5 * out * out)))
 
 
 def _examples(rng: np.random.Generator) -> Iterator[Example]:

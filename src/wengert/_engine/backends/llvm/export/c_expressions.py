@@ -94,6 +94,8 @@ def _shifted(word: str, kind: str, a: str, b: str) -> str:
         return f"({SCALARS[kind][0]})(({SIGNED[kind]}){a} >> {b})"
     if kind in ("i8", "i16"):
         a = f"(uint32_t){a}"
+    if kind == "i64" and a.rstrip("u").isdigit():  # C takes it for a number of 32 bits
+        a = f"(uint64_t){a}"
     return _wrapped(kind, f"{a} {sign} {b}")
 
 

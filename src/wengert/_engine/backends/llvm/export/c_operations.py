@@ -73,6 +73,10 @@ class FunctionOperations(FunctionValues):
             kind_text, operand = typed(source)
             kind, result = kind_of(kind_text), kind_of(target)
             lanes, reads = self._lanes(kind, operand)
+            if (kind.scalars[0], result.scalars[0]) == ("i64", "i32") and op == "bitcast":
+                halves = [f"(uint32_t)((uint64_t){x}{by})" for x in lanes for by in ("", " >> 32")]
+                self._value(line, result, halves, reads)
+                return
             made = [
                 c_expressions.expression(op, k, [x], t)
                 for x, k, t in zip(lanes, kind.scalars, result.scalars, strict=True)

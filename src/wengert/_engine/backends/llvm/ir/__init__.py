@@ -6,6 +6,7 @@ simd_value        Lane: one value or a SIMD vector of values
 scalar_language   the scalar language as LLVM instructions
 memory_access     loads and stores of elements
 masked_memory     masked vector loads and stores
+constant_rows     tables of numbers as constants of a module
 hidden_constants  constants that LLVM takes for variables, where it miscompiles masks
 affine            index expressions that are affine in loop counters
 index_analysis    from an index to the axes of the result

@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
 from . import execution_engine, masked_memory
+from .constant_rows import constant_rows
 from .ir_builder import ModuleBuilder, Section
 from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .simd_value import ComplexLane, Lane
+
+if TYPE_CHECKING:
+    from wengert._engine.ops.random.number_rows import NumberRows
 
 RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixed_sign", "special"]
 # Functions that emit ufuncs for a kind of operands: vector_math and special_functions register
@@ -271,31 +275,26 @@ class Language:
         """Shifted bits: ``shl``, ``ashr`` or ``lshr``; `by` is less than the number of bits."""
         return self.emit(instruction, x.dtype, x, self.cast(by, x.dtype))
 
-    def table(self, name: str, values: Any, index: Lane) -> Lane:
-        """Load numbers from a constant table.
-
-        Parameters
-        ----------
-        name : str
-            The name of the table, the same in all modules.
-        values : numpy.ndarray
-            float32 or float64.
-        index : Lane
-            int32 or int64, within bounds.
-        """
-        kind = in_register(values.dtype)
-        listed = ", ".join(f"{kind} {literal(v, values.dtype)}" for v in values)
-        base = self.module.constant(name, f"[{len(values)} x {kind}]", f"[{listed}]")
-        (index,), section, width = self.together(index)
-        where = f"{of_width(in_register(index.dtype), width)} {index.name}"
-        address = section.value(f"getelementptr {kind}, ptr {base}, {where}")
-        size = values.dtype.itemsize
-        if width == 1:
-            return self.lane(section, f"load {kind}, ptr {address}", values.dtype, 1)
-        name = masked_memory.gather(
-            self.module, section, kind, width, address, size, others="poison"
-        )
-        return Lane(self, section, name, values.dtype, width)
+    def rows(self, table: NumberRows, row: Lane) -> list[Lane]:
+        """The numbers of rows of a table, a lane for each column; `row` is within bounds."""
+        count, dtype = len(table.columns), table.columns.dtype
+        kind = in_register(dtype)
+        if table.name not in self.module.parts:
+            self.module.constant(table.name, *constant_rows(table.columns))
+        (start,), section, width = self.together(row * count)
+        where = f"{of_width(in_register(start.dtype), width)} {start.name}"
+        found = []
+        for k in range(count):
+            column = section.value(f"getelementptr {kind}, ptr @{table.name}, i64 {k}")
+            address = section.value(f"getelementptr {kind}, ptr {column}, {where}")
+            if width == 1:
+                found.append(self.lane(section, f"load {kind}, ptr {address}", dtype, 1))
+                continue
+            name = masked_memory.gather(
+                self.module, section, kind, width, address, dtype.itemsize, others="poison"
+            )
+            found.append(Lane(self, section, name, dtype, width))
+        return found
 
     # ---- the scalar language -------------------------------------------------------------------
 

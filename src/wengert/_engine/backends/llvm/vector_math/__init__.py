@@ -11,6 +11,7 @@ erf                    erf, erfc, gelu
 gamma                  gamma, gammaln
 softplus               softplus, log_sigmoid
 normal_quantile        ndtri, for processors without SciPy's functions
+tail_functions         random numbers as functions of tail probabilities
 range_reduction        arguments modulo multiples of pi
 payne_hanek            range reduction of arguments of any size
 polynomial_evaluation  polynomials with fused multiply-add

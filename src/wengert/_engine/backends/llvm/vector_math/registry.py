@@ -41,6 +41,8 @@ _HOMES: dict[str, str] = {
         "floor_divide hypot",
         "power": "power cbrt",
         "softplus": "softplus log_sigmoid",
+        "tail_functions": "normal_of_tail exponential_of_tail gumbel_of_tail laplace_of_tail "
+        "logistic_of_tail cauchy_of_tail",
         "integers": "gcd whole_power",
     }.items()
     for name in names.split()
