@@ -145,7 +145,7 @@ def test_ptx_does_not_contract(name):
 
 
 def test_files_of_tables():
-    """Rows are those that docs/generate/random_coefficients.py computes: constants are quantiles."""
+    """The constants of rows are quantiles (docs/generate/random_coefficients.py)."""
     for dtype, (least, _) in FORMATS.items():
         table = tail_functions._FORMATS[np.dtype(dtype).itemsize].quantile
         rows = table.columns.T

@@ -9,7 +9,8 @@ recomputed, reordered, or merged with equal nodes.
     random_bits                                       64-bit words, or their 32-bit halves
     random_tail     signed tail probabilities, for symmetric distributions
 
-ops/random/tail_functions.py has the functions of tail probabilities.  Streams that advance the position and functions of keys are in wengert.random.
+Functions of tail probabilities are in ops/random/tail_functions.py; streams that advance the
+position, and functions of keys, in wengert.random.
 """
 
 from __future__ import annotations

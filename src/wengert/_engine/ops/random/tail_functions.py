@@ -146,7 +146,7 @@ def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
 
 @_of_tail("-log(1 - v)")
 def exponential_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
-    """The exponential quantile: the upper tail probability is |v| if v is negative, else 1 - |v|."""
+    """The exponential quantile: the upper tail probability is |v| for negative v, else 1 - |v|."""
     return _exponential(s, v)
 
 
