@@ -33,6 +33,16 @@ DERIVED = {
     "triangular": lambda k, n, d: random.triangular(k, 0.1, 0.3, 1.7, n, d),
     "orthogonal": lambda k, n, d: random.orthogonal(k, 3, n[:-1], d),
 }
+# The same, and the number of ulp to which they agree; a negative number is in ulp of 1.
+NEARLY = {
+    "lognormal": (lambda k, n, d: random.lognormal(k, 1.3, n, d), 2),
+    "weibull_min": (lambda k, n, d: random.weibull_min(k, 2.0, 1.7, n, d), 2),
+    "pareto": (lambda k, n, d: random.pareto(k, 2.3, n, d), 2),
+    "gamma": (lambda k, n, d: random.gamma(k, BOUNDS + 2.5, n, d), 10),
+    "t": (lambda k, n, d: random.t(k, 3.0, n, d), 10),
+    "truncated_normal": (lambda k, n, d: random.truncated_normal(k, -1.0, 2.0, n, d), -5),
+    "von_mises": (lambda k, n, d: random.von_mises(k, 2.0, n, d), -5),
+}
 OF_WORDS = {
     "bits": lambda k: random.bits(k, (9, 31)),
     "split": lambda k: random.split(k, 3),
@@ -79,6 +89,18 @@ def test_distributions(family, dtype):
     assert same(wg.jit(f, backend="interpret")(KEY), wanted)
     assert same(wg.jit(f, backend="llvm", host_callbacks="forbid")(KEY), wanted)
     assert same(on_device(f, KEY), wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_other_distributions(dtype):
+    """As docs/random.md says."""
+    f = lambda key: [f(key, (13, 31), dtype) for f, _ in NEARLY.values()]  # noqa: E731
+    wanted = f(KEY)
+    for found in (wg.jit(f, backend="llvm")(KEY), on_device(f, KEY)):
+        for a, b, (_, limit) in zip(found, wanted, NEARLY.values(), strict=True):
+            unit = np.spacing(np.abs(b)) if limit > 0 else np.finfo(dtype).eps
+            assert np.all(np.abs(a - b) <= abs(limit) * unit)
 
 
 def test_integers_and_choices():
