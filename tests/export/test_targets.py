@@ -14,6 +14,7 @@ import pytest
 from tests.backends.llvm.random_programs import Bundle, differing
 
 import wengert as wg
+from wengert._engine.ops.random import tail_functions
 
 from .c_drivers import compiled, run
 
@@ -158,6 +159,22 @@ def test_elementary_functions_in_node(tmp_path):
     finite = np.isfinite(wanted)
     assert np.all(np.abs(got - wanted)[finite] <= 4e-16 * np.abs(wanted[finite]))
     assert np.mean(got == wanted) > 0.9
+
+
+def test_random_numbers_in_node(tmp_path):
+    """Functions of tail probabilities have the bits of NumPy, without fma in instructions, too."""
+    _tools("node")
+    _ziglang()
+    functions = [getattr(tail_functions, name) for name in tail_functions.__all__]
+
+    def f(v):
+        return np.stack([g(v) for g in functions])
+
+    rng = np.random.default_rng(0)
+    v = 2.0 ** rng.uniform(-64.0, -1.0, 400) * rng.choice([-1.0, 1.0], 400)
+    exported = wg.jit(f).export(tmp_path / "f.wasm", wg.spec("n"))
+    (got,) = _by_node(exported, "f", [v], [len(functions) * len(v)], [len(v)])
+    assert np.array_equal(got, np.ravel(f(v)))
 
 
 @pytest.mark.slow  # zig compiles its libraries at the first use
