@@ -130,7 +130,7 @@ def _of_tail(oracle: str) -> Callable[[Callable[..., Any]], TailFunction]:
 
 
 @_of_tail("sqrt(2) * erfinv(1 - 2 * v)")
-def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
+def normal_of_tail(s: ScalarLanguage, v: Any) -> Any:
     """The normal quantile with tail probability |v| and the sign of v."""
     form = _FORMATS[v.dtype.itemsize]
     a = s.abs(v)
