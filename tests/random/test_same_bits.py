@@ -144,6 +144,7 @@ def test_exported_c(dtype, target, tmp_path):
     options = {} if target is None else {"target": target}
     exported = wg.jit(f).export(tmp_path / "f.c", (wg.spec((2,), np.uint64),), name="f", **options)
     path = tmp_path / "f.so"
-    how = ["-std=gnu11", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", "-w"]
+    how = ["-std=gnu11", "-O2", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
+    how += ["-Wall", "-Wextra", "-Werror"] if target is None else ["-w"]
     subprocess.run(["gcc", *how, "-o", path, exported.path, "-lm"], check=True)
     assert same(Library(exported, path)("f", KEY), f(KEY))

@@ -13,6 +13,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.vector_math import call_leaf
+from wengert._engine.cache import library_sources
 from wengert._engine.ops.random import tail_functions
 
 mpmath = pytest.importorskip("mpmath")
@@ -156,3 +157,13 @@ def test_files_of_tables():
                 row = rows[(-1 - k) % -least * 16 + 4]
                 right = mp.mpf(2) ** -k * (1 + mp.mpf(5) / 16)
                 assert abs(row[-1] / float(normal(right)) - 1.0) < 4 * np.finfo(dtype).eps
+
+
+def test_cached_programs_depend_on_the_tables(monkeypatch):
+    monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
+    library_sources.library_sources.cache_clear()
+    try:
+        found = library_sources.library_sources()
+        assert all(b"normal_quantile_%s.npy" % d in found for d in (b"float64", b"float32"))
+    finally:
+        library_sources.library_sources.cache_clear()

@@ -30,7 +30,7 @@ def library_sources() -> bytes | None:
         while pending:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
-                    if entry.name.endswith((".py", ".ll")):
+                    if entry.name.endswith((".py", ".ll", ".npy")):
                         state = entry.stat()
                         if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
                             return None  # it may have changed after this process read it
