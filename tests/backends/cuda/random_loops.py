@@ -8,6 +8,9 @@ import numpy as np
 import wengert as wg
 
 ROWS = 33
+KINDS = (
+    "plain", "inner", "branch", "position", "several", "inner while", "inner counted", "two inside",
+)  # fmt: skip
 
 
 class Loops:
@@ -18,10 +21,7 @@ class Loops:
         self.size = int(rng.integers(1, 4))
         self.steps = int(rng.integers(1, 6))
         self.kind = ("fori", "scan", "while", "while", "counted")[int(rng.integers(5))]
-        self.insides = [
-            ("plain", "inner", "branch", "position", "several", "inner while")[int(rng.integers(6))]
-            for _ in range(2)
-        ]
+        self.insides = [KINDS[int(rng.integers(len(KINDS)))] for _ in range(2)]
         self.numbers = rng.normal(size=24)
         self.batched = bool(rng.integers(2))  # whether the series differs between rows
         x = rng.normal(size=(ROWS, self.size))
@@ -44,6 +44,15 @@ class Loops:
             return wg.while_loop(
                 lambda u: np.sum(u * u) > 0.3 + 0.1 * p, lambda u: 0.6 * u * np.cos(r[0] * u), s
             )
+        if kind == "inner counted":  # a number of steps of each row
+            n = (np.floor(p * 2.5)).astype(int)
+            return wg.fori_loop(
+                0, n, lambda j, u: 0.4 * np.sin(u * r[1] + j) + 0.5 * s * np.cos(u), s
+            )
+        if kind == "two inside":
+            ends = lambda w: np.sum(w * w) > 0.2 + 0.1 * p  # noqa: E731
+            inner = lambda u: wg.while_loop(ends, lambda w: 0.5 * np.tanh(w * r[0]), u)  # noqa: E731
+            return wg.fori_loop(0, 2, lambda j, u: inner(u + s), s)
         if kind == "branch":
             return wg.cond(
                 s[0] > 0.1 * p,
@@ -93,6 +102,16 @@ class Loops:
         """The values of all rows."""
         axes = (0, 0, 0 if self.batched else None, None)
         return wg.vmap(self.row, in_axes=axes)(x, p, series, r)
+
+    def gradients(self, x, p, series, r):
+        """The gradients of each row with respect to what is its own, and to the shared numbers."""
+
+        def total(*args):
+            one, other = self.row(*args)
+            return np.sum(np.sin(one)) + np.sum(other * other)
+
+        axes = (0, 0, 0 if self.batched else None, None)
+        return wg.vmap(wg.grad(total, argnums=(0, 1, 2, 3)), in_axes=axes)(x, p, series, r)
 
     def gradient(self, x, p, series, r):
         """The gradient of a sum with respect to all arguments."""

@@ -11,7 +11,7 @@ from wengert._engine.core import pytree
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("kind", ["values", "gradient"])
+@pytest.mark.parametrize("kind", ["values", "gradient", "gradients"])
 def test_random_loops(seed, kind):
     program = Loops(seed)
     function = getattr(program, kind)

@@ -10,8 +10,9 @@ stepped_loops    loops and branches that the host runs step by step
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
 row_matrices     small matrices of a row; row_random random numbers of a row
 row_stages       what a thread does for one row of a loop; row_analysis finds whether rows are
-                 independent: row_linearity sums over rows, row_conditions where rows end,
-                 row_stores stores to positions; row_codegen writes the code, row_memory addresses
+                 independent: row_linearity sums over rows, row_conditions where rows end, by
+                 row_folding, row_stores stores to positions; row_codegen writes the code, with
+                 row_loops, row_memory addresses
 matrix_kernels   small matrices: a thread computes each
 memory           which arrays share memory; results written over others
 random_kernels   random bits; normal_kernels normal numbers by ziggurat, with draw_chains;

@@ -6,9 +6,10 @@ batch. Where rows do not depend on each other (row_analysis.py) they need not wa
     for each row of the thread:  for each step:  the stages of the body, for this row
 
 A row whose condition has become false ends; the number of steps of the loop is that of the longest.
-A sum over rows is one for each row, which are added after the loop.
+A sum over rows is one for each row, which are added after the loop, and so is a maximum.
 
     LoopKernel        such a loop: its kernel, and how its caller passes arrays
+    Capacity          memory for results of loops inside
     loop_kernels_of   the kernels of a loop; none if its rows depend on each other
 """
 
@@ -27,10 +28,23 @@ from ..llvm.ir.scalar_language import Language
 from .kernel_codegen import DeviceKernel, UnsupportedKernel
 from .row_analysis import row_loop
 from .row_codegen import RowCode
+from .row_loops import ROW_END
 from .row_memory import Argument
-from .row_stages import NotByRows, RowLoop, Sharing
+from .row_stages import COMBINED, NotByRows, RowLoop, Sharing
 
 _LEAST_ROWS = 32  # a smaller batch does not keep a device busy
+_FIRST_CAPACITY = 16
+
+
+class Capacity:
+    """The number of results of steps of a row that there is memory for; it grows."""
+
+    def __init__(self) -> None:
+        self.steps = _FIRST_CAPACITY
+
+    def grow(self, needed: int) -> None:
+        """Have memory for as many results, and for some more."""
+        self.steps = max(self.steps, needed + needed // 4)
 
 
 @dataclass(frozen=True)
@@ -40,13 +54,16 @@ class LoopKernel:
     Attributes
     ----------
     kernel : DeviceKernel
-        Its arguments are `arguments`, the sizes, the status if it may fail, then rows and steps.
+        Its arguments are `arguments`, the sizes, the status if it may fail, then rows, steps, and
+        the capacity if there is one.
     loop : RowLoop
     rows : Length
         The length of the batch.
     arguments : tuple of Argument
     sizes : tuple of str
         Names of sizes.
+    capacity : Capacity or None
+        Of memory for the results of loops inside whose number of steps is not known.
     """
 
     kernel: DeviceKernel
@@ -54,6 +71,7 @@ class LoopKernel:
     rows: Length
     arguments: tuple[Argument, ...]
     sizes: tuple[str, ...]
+    capacity: Capacity | None
 
     def carried(self) -> list[Sharing]:
         """The kinds of the carry."""
@@ -101,7 +119,10 @@ def _made(params: Mapping[str, Any], rows: Length, opaque: Container[str], name:
     function = Function(module, name, [("ptr", "arguments")], "void", "#1", linkage="")
     code = RowCode(function, Language(module), rows, name)
     with function.body.loop("%first", "%rows", "%stride") as (s, row):
+        begin = s.inside()
         _write(code, s, loop, row)
+        s.block(ROW_END)
+        code.begin(begin, row)
     function.body.write("ret void")
     for part, text in module.parts.items():
         if text.startswith("declare") and not part.startswith("llvm."):
@@ -109,11 +130,13 @@ def _made(params: Mapping[str, Any], rows: Length, opaque: Container[str], name:
     listed = [f"ptr %array{k}" for k in range(len(code.arguments))]
     listed += [f"i64 %size{k}" for k in range(len(code.sizes))]
     listed += ["ptr %status"] * code.may_fail
-    listed += [f"i64 %{n}" for n in ("rows", "steps", "first", "stride")]
+    numbers = ["rows", "steps", *["capacity"] * code.grows, "first", "stride"]
+    listed += [f"i64 %{n}" for n in numbers]
     text = function.text().replace("ptr %arguments", ", ".join(listed), 1)
     parts = {**module.parts, name: text}
     kernel = DeviceKernel(name, parts, (), rows, code.may_fail)
-    return LoopKernel(kernel, loop, rows, tuple(code.arguments), tuple(code.sizes))
+    capacity = Capacity() if code.grows else None
+    return LoopKernel(kernel, loop, rows, tuple(code.arguments), tuple(code.sizes), capacity)
 
 
 def _write(code: RowCode, s: Section, loop: RowLoop, row: str) -> None:
@@ -129,7 +152,7 @@ def _write(code: RowCode, s: Section, loop: RowLoop, row: str) -> None:
     for k, (x, node) in enumerate(
         zip(body.plan.outputs[carried:], body.body.outputs[carried:], strict=True)
     ):
-        is_own, spec = body.kinds[x] is Sharing.PARTIAL, node.spec
+        is_own, spec = body.kinds[x] in COMBINED, node.spec
         base = code.argument(Argument("stack", k, spec.shape, spec.dtype, is_own))
         if is_own:
             size = s.times(row, "%steps")

@@ -71,9 +71,42 @@ def _launched(
     running: Running, loaded: Loaded, operands: Sequence[Any], count: int
 ) -> tuple[list[Any], list[Any], Any]:
     """Carry, stacked results, and the numbers of steps of one launch."""
+    loop = loaded[0]
+    while True:
+        capacity = 0 if loop.capacity is None else loop.capacity.steps
+        made = _launched_once(running, loaded, operands, (count, capacity))
+        if loop.capacity is None or not running.length(loop.rows):
+            break
+        needed = number_of(running.device, np.max(made["needed"][None]))
+        if needed <= capacity:
+            break
+        loop.capacity.grow(needed)
+    carry = [_combined(made["result"][k], kind) for k, kind in enumerate(loop.carried())]
+    kinds = loop.loop.body.outputs()[len(carry) :]
+    stacks = [_combined(made["stack"][k], kind) for k, kind in enumerate(kinds)]
+    return carry, stacks, made["steps"].get(None)
+
+
+def _combined(x: Any, kind: Sharing) -> Any:
+    """A result, of which there may be one for each row."""
+    if kind is Sharing.PARTIAL:
+        return np.sum(x, axis=0)
+    return np.max(x, axis=0) if kind is Sharing.LONGEST else x
+
+
+def _launched_once(
+    running: Running, loaded: Loaded, operands: Sequence[Any], counts: tuple[int, int]
+) -> dict[str, dict[Any, Any]]:
+    """The arrays that one launch has written, by their role.
+
+    Parameters
+    ----------
+    counts : (int, int)
+        The number of steps, and the capacity.
+    """
     (loop, launch), device = loaded, running.device
     rows = running.length(loop.rows)
-    made: dict[str, dict[Any, Any]] = {"result": {}, "stack": {}, "steps": {}}
+    made: dict[str, dict[Any, Any]] = {"result": {}, "stack": {}, "steps": {}, "needed": {}}
     arguments: list[Any] = []
     for x in loop.arguments:
         if x.role == "operand":
@@ -84,8 +117,8 @@ def _launched(
             arguments.append(running.constant(x.which))
             continue
         shape = running.shape(x.shape)
-        if x.role == "stack":
-            shape = (count, *shape)
+        if x.role in ("stack", "grown"):
+            shape = (counts[x.role == "grown"], *shape)
         array = device.empty((rows, *shape) if x.is_own else shape, x.dtype)
         if x.role in made:
             made[x.role][x.which] = array
@@ -93,14 +126,6 @@ def _launched(
     arguments += [np.int64(running.sizes[name]) for name in loop.sizes]
     if loop.kernel.may_fail:
         arguments.append(running.status)
-    launch([*arguments, np.int64(rows), np.int64(count)], rows)
-    carry = [
-        np.sum(made["result"][k], axis=0) if kind is Sharing.PARTIAL else made["result"][k]
-        for k, kind in enumerate(loop.carried())
-    ]
-    kinds = loop.loop.body.outputs()[len(carry) :]
-    stacks = [
-        np.sum(made["stack"][k], axis=0) if kind is Sharing.PARTIAL else made["stack"][k]
-        for k, kind in enumerate(kinds)
-    ]
-    return carry, stacks, made["steps"].get(None)
+    numbers = [rows, counts[0], *counts[1:] * (loop.capacity is not None)]
+    launch([*arguments, *map(np.int64, numbers)], rows)
+    return made

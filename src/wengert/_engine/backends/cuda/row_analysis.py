@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 
-from ..llvm.ir.affine import FlatIndex, Index, Length, counter, counters, is_one
+from ..llvm.ir.affine import FlatIndex, Index, Length, counter, counters, is_one, size_of
 from ..llvm.lowering.gathers import Gather
 from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
-from ..llvm.lowering.registry import specs_of
 from ..llvm.lowering.slice_updates import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, LoopGroup, role_of, space_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
-from .row_conditions import row_bodies
+from .row_conditions import OwnSteps, ends_by_rows, row_bodies, steps_of_rows
 from .row_linearity import is_linear
 from .row_matrices import row_matrices
 from .row_random import row_draw
-from .row_stages import NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
+from .row_stages import OWN, NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
 from .row_stores import row_store
 
 Options = tuple[Length, Container[str]]  # the batch, and operations without code of elements
@@ -63,7 +63,7 @@ def row_loop(
     ------
     NotByRows
     """
-    found = row_bodies(params, rows)
+    found = row_bodies(params, rows, with_results=stage is not None)
     if found is None:
         raise NotByRows("the condition of a loop")
     body, condition = found
@@ -79,12 +79,12 @@ def row_loop(
         begins = start is Sharing.PRIVATE and kind is Sharing.PARTIAL
         if start not in (kind, Sharing.SHARED) and not begins:
             raise NotByRows("the start of a carry")
-    if given is not None and Sharing.PARTIAL in made.outputs()[carried:]:
+    if given is not None and {*made.outputs()[carried:]} & {Sharing.PARTIAL, Sharing.LONGEST}:
         raise NotByRows("a sum over rows in each step of a loop inside")
     test = None
     if condition is not None:
         test = _body(condition, (rows, opaque), [*before, *after])
-        if test.outputs()[0] is Sharing.PARTIAL:
+        if test.outputs()[0] in (Sharing.PARTIAL, Sharing.LONGEST):
             raise NotByRows("a condition of a sum over rows")
     return RowLoop(stage, params, made, test)
 
@@ -149,6 +149,7 @@ class _BodyAnalysis:
         self.rows, self.opaque = self.options = options
         self.plan = Schedule(body, separate=True, opaque=self.opaque)
         self.kinds: dict[Expr, Sharing] = {}
+        self.ended: set[Expr] = set()  # loops whose rows end by themselves
         for x, kind in zip(self.plan.inputs, given, strict=True):
             self.kinds[x] = self._written(x) if kind is None else kind
             if kind is Sharing.PRIVATE and has_rows(x, self.rows):
@@ -170,6 +171,8 @@ class _BodyAnalysis:
         for x in self.plan.outputs:
             if x not in self.kinds:
                 raise NotByRows("a result that is an operand")
+            if self.kinds[x] is Sharing.LONGEST and not isinstance(x.rule, Reduce):
+                raise NotByRows("the number of steps of all rows")
         return RowBody(self.plan, tuple(stages), self.kinds, self.body)
 
     def _written(self, x: Expr) -> Sharing:
@@ -187,10 +190,17 @@ class _BodyAnalysis:
         sums = by_rows and group.reduced is not None and 0 in group.reduced
         if sums and role_of(group, 1) not in ("all", "columns"):
             raise NotByRows("a sum over rows and other axes")
+        if any(is_open(n) for n in group.space):
+            raise NotByRows("an array of an unknown number of steps")
         for root in group.roots:
             if isinstance(root.rule, SliceUpdate):
                 raise NotByRows("a slice that is overwritten")
             read = set(self._read(root, by_rows))
+            if any(self.kinds[x] is Sharing.LONGEST for x in read):
+                if by_rows or root.shape or root.dtype.kind not in "iu":
+                    raise NotByRows("the number of steps of all rows")
+                self.kinds[root] = Sharing.LONGEST
+                continue
             partial = {x for x in read if self.kinds[x] is Sharing.PARTIAL}
             if partial and (by_rows or not is_linear(root, partial)):
                 self._become_sums(root, read - partial)
@@ -215,6 +225,8 @@ class _BodyAnalysis:
 
     def _summed(self, root: Expr) -> Sharing:
         rule: Any = root.rule
+        if rule.monoid == "max" and root.dtype.kind in "iu" and size_of(root.shape) == 1:
+            return Sharing.LONGEST
         if rule.monoid != "sum" or root.dtype.kind not in "fc":
             raise NotByRows("a reduction over rows")
         count = 1
@@ -236,7 +248,7 @@ class _BodyAnalysis:
                     raise NotByRows("an array that is read before it is written")
                 kind = self.kinds[x] = Sharing.SHARED
             yield x
-            if kind in (Sharing.SHARED, Sharing.PRIVATE, Sharing.PARTIAL):
+            if kind in (Sharing.SHARED, *OWN):
                 continue
             place = 1 if kind is Sharing.STACK else 0
             if by_rows and is_own and kind is Sharing.ROWS:
@@ -272,7 +284,10 @@ class _BodyAnalysis:
         return store
 
     def _operand_kinds(self, stage: Expr) -> list[Any]:
-        return [self._kind(x) for x in stage.operands]
+        kinds = [self._kind(x) for x in stage.operands]
+        if Sharing.LONGEST in kinds or any(is_open(n) for x in stage.operands for n in x.shape):
+            raise NotByRows("an array of an unknown number of steps")
+        return kinds
 
     def _kind(self, x: Expr) -> Sharing:
         """The kind of an operand of a call."""
@@ -290,27 +305,46 @@ class _BodyAnalysis:
 
     def _loop(self, stage: Expr) -> RowLoop:
         node, params = stage.node, stage.node.params
-        kinds = self._operand_kinds(stage)
-        if params.get("counted"):
-            if kinds[0] not in (Sharing.SHARED, Sharing.PRIVATE):
-                raise NotByRows("a number of steps")
-            kinds = kinds[1:]
-        specs = specs_of(node)
-        if any(is_open(n) for s in specs for n in s.shape):
-            raise NotByRows("results of an unknown number of steps")
-        found = row_loop(params, self.rows, self.opaque, stage, kinds)
-        carried = params["carried"]
+        kinds = [self._kind(x) for x in stage.operands]
+        carried, stacked = params["carried"], params.get("stacked", 0)
+        first = len(kinds) - stacked
+        own = self._own_steps(node, kinds) if params.get("counted") else None
+        ends = own is not None or ends_by_rows(params, self.rows)
+        for k, x in enumerate(stage.operands):
+            if kinds[k] is Sharing.LONGEST:
+                raise NotByRows("the number of steps of all rows")
+            if any(is_open(n) for n in x.shape):
+                writer = _writer(owner_of(x))
+                if k < first or writer is None or (writer in self.ended and own is None):
+                    raise NotByRows("an array of an unknown number of steps")
+        given = kinds[bool(params.get("counted")) :]
+        found = row_loop(params, self.rows, self.opaque, stage, given)
         of_steps = [_stacked(k) for k in found.body.outputs()[carried:]]
         after = found.body.outputs()[:carried]
-        is_while = "condition" in params
-        if is_while and of_steps:
-            raise NotByRows("results of an unknown number of steps")
-        self._results(stage, [*after, *[Sharing.PRIVATE] * is_while, *of_steps])
-        if is_while and any(
-            self.kinds.get(x) is Sharing.PRIVATE and self._position(x, stage) == carried
-            for x in self.plan.reachable
-        ):
+        if found.condition is not None:
+            after.append(Sharing.LONGEST if ends else Sharing.PRIVATE)
+        elif own is not None and own.number is not None:
+            after[own.number - (first - carried)] = Sharing.LONGEST
+        if ends:
+            self.ended.add(stage)
+        self._results(stage, [*after, *of_steps])
+        return found
+
+    def _own_steps(self, node: Node, kinds: list[Sharing]) -> OwnSteps | None:
+        """What of a loop depends on the number of steps of all rows, which each row has its own of.
+
+        The kinds of these operands become private.
+        """
+        if kinds[0] is not Sharing.LONGEST:
+            if kinds[0] not in (Sharing.SHARED, Sharing.PRIVATE):
+                raise NotByRows("a number of steps")
+            return None
+        found = steps_of_rows(node, self.rows)
+        if found is None:
             raise NotByRows("the number of steps of all rows")
+        kinds[0] = Sharing.PRIVATE
+        if found.number is not None:
+            kinds[found.number] = Sharing.PRIVATE
         return found
 
     def _results(self, stage: Expr, kinds: Sequence[Sharing]) -> None:
@@ -331,10 +365,15 @@ class _BodyAnalysis:
             raise NotByRows("a selector")
         bodies = [_body(b, self.options, kinds) for b in stage.node.params["branches"]]
         outputs = bodies[0].outputs()
-        if any(b.outputs() != outputs for b in bodies):
+        if Sharing.LONGEST in outputs or any(b.outputs() != outputs for b in bodies):
             raise NotByRows("results of branches")
         self._results(stage, outputs)
         return RowBranch(stage, tuple(bodies))
+
+
+def _writer(x: Expr) -> Expr | None:
+    """The call that an expression is a result of."""
+    return x.operands[0] if isinstance(x.rule, CallResult) else None
 
 
 def _accesses(root: Expr) -> Iterator[tuple[Expr, Index | None, bool]]:

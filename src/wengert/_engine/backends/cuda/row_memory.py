@@ -26,9 +26,8 @@ from ..llvm.ir.scalar_language import Language
 from ..llvm.ir.simd_value import Lane
 from ..llvm.lowering.loop_ir import Expr
 from .kernel_codegen import UnsupportedKernel
-from .row_stages import Sharing
+from .row_stages import OWN, Sharing
 
-OWN = (Sharing.PRIVATE, Sharing.PARTIAL)  # one for each row
 _MOST_ARGUMENTS = 400  # a kernel takes 4 KiB of parameters
 
 
@@ -40,7 +39,8 @@ class Argument:
     ----------
     role : str
         ``operand``, ``constant``, ``result`` (of a carry), ``stack`` (results of steps), ``steps``
-        (the number of steps of each row), ``work``.
+        (the number of steps of each row), ``work``, ``grown`` (one for each of a number of steps
+        that is not known), ``needed`` (that number, of each row).
     which : object
         The number of an operand or result, or the expression of a constant.
     shape : tuple of Length

@@ -7,9 +7,11 @@ The kinds of arrays, for one body:
     STACK      results of the steps of a loop inside: the second axis is the batch
     PRIVATE    no batch axis (a counter, a time): a copy for each row
     PARTIAL    a sum over rows: for each row its own part, which are added after the loop
+    LONGEST    the largest number of steps of all rows: for each row its own number
 
 A partial array is a sum over the batch (the gradient with respect to a parameter that all rows
-share), and what is linear in such sums.
+share), and what is linear in such sums. A number of steps of all rows may only be that of a loop
+which changes nothing of rows that take fewer steps (row_conditions.py).
 
     Sharing    these kinds
     RowBody    a body: its stages, the kind of each array
@@ -39,6 +41,11 @@ class Sharing(enum.Enum):
     STACK = enum.auto()
     PRIVATE = enum.auto()
     PARTIAL = enum.auto()
+    LONGEST = enum.auto()
+
+
+COMBINED = (Sharing.PARTIAL, Sharing.LONGEST)  # results of steps that are combined after the loop
+OWN = (Sharing.PRIVATE, Sharing.PARTIAL, Sharing.LONGEST)  # one for each row
 
 
 class NotByRows(Exception):

@@ -241,7 +241,7 @@ def _is_small(node: Any) -> bool:
     )
 
 
-@kernel("solve_or_nan", strided=True, serves=_is_small)
+@kernel("solve_or_nan", strided=True, serves=_is_small, in_lanes=True)
 def solve_or_nan(call: KernelCall) -> None:
     """x with a @ x = b, NaN if a is singular to rounding."""
     solve(call, or_nan=True)
