@@ -97,10 +97,7 @@ def test_other_distributions(dtype):
     """As docs/random.md says."""
     f = lambda key: [f(key, (13, 31), dtype) for f, _ in NEARLY.values()]  # noqa: E731
     wanted = f(KEY)
-    native, on_card = wg.jit(f, backend="llvm")(KEY), on_device(f, KEY)
-    assert list(NEARLY)[:3] == ["lognormal", "weibull_min", "pareto"]
-    assert same(native[:3], on_card[:3])
-    for found in (native, on_card):
+    for found in (wg.jit(f, backend="llvm")(KEY), on_device(f, KEY)):
         for a, b, (_, limit) in zip(found, wanted, NEARLY.values(), strict=True):
             unit = np.spacing(np.abs(b)) if limit > 0 else np.finfo(dtype).eps
             assert np.all(np.abs(a - b) <= abs(limit) * unit)
