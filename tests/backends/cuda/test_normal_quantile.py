@@ -8,6 +8,7 @@ import wengert as wg
 from wengert import random
 from wengert._engine.backends.cuda import EmulatedDevice
 from wengert._engine.backends.cuda.program import DeviceProgram
+from wengert._engine.core.op import lookup
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -56,3 +57,12 @@ def test_normal_numbers_of_a_key_are_a_kernel():
     calls = [s.node.op.name for s, number in program.stages if number < 0]
     assert calls == ["random_tail"]
     assert np.array_equal(on_device(f, key), f(key))
+
+
+def test_arrays_of_a_device_are_not_computed_by_its_library():
+    """Its multiplication may be contracted; a program that has no kernel asks the host."""
+    with emulated_device(), pytest.raises(TypeError):
+        lookup("normal_of_tail").run(wg.device_put(np.array([0.1, 0.2])))
+    both = lambda key: (random.t(key, 3.0, (50,)), random.normal(key, (50,)))  # noqa: E731
+    key = np.array([3, 5], np.uint64)
+    assert np.array_equal(on_device(both, key)[1], random.normal(key, (50,)))

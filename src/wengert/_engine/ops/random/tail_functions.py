@@ -96,10 +96,9 @@ class TailFunction(Elementwise):
     """A function of a signed tail probability, computed in float64 or float32."""
 
     def _run_body(self, v: Any) -> Any:
-        dtype = getattr(v, "dtype", None)
-        if dtype is None or dtype.char not in "fd":
-            v = np.asarray(v)
-            v = v.astype(np.result_type(v.dtype, np.float32))[()]
+        v = np.asarray(v)[()]  # refused by an array of a device, whose numbers the host computes
+        if v.dtype.char not in "fd":
+            v = v.astype(np.result_type(v.dtype, np.float32))
         if v.size <= _BLOCK:
             return self.body(ARRAYS, v)
         out, given = np.empty(v.size, v.dtype), v.ravel()
