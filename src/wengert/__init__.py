@@ -177,6 +177,8 @@ PATTERNS.append("wengert.sparse.linear_patterns")
 LATE.append("wengert.sparse.exported_derivatives")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
+_SERIES = "polynomial chebyshev legendre laguerre hermite hermite_e".split()
+NAMESPACES.update({f"numpy.polynomial.{n}": f"wengert.numpy.polynomial.{n}" for n in _SERIES})
 _SCIPY = (
     ".fft .integrate .interpolate .linalg .ndimage .optimize .signal .sparse .sparse.linalg "
     ".special .stats"

@@ -1,8 +1,13 @@
 """What notebooks show of tensors, compiled functions and results (`_repr_html_`)."""
 
+import copy
+import pickle
 import re
 
 import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
 
 import wengert as wg
 from wengert import integrate, optim
@@ -61,3 +66,54 @@ def test_results():
     result = optim.nlp(lambda x: np.sum((x - 1.0) ** 2), np.zeros(2), method="trust-constr")
     shown = cells(result._repr_html_())
     assert "Nonlinear program" in shown and result.message in shown and "trust-constr" in shown
+
+
+def _sde():
+    def still(t, y):
+        return 0.0 * y
+
+    return integrate.solve_sde(still, still, (0.0, 1.0), np.ones(2), key=wg.random.key(0), steps=2)
+
+
+RESULTS = {
+    "minimize": lambda: optim.minimize(lambda x: x @ x, np.ones(2)),
+    "least_squares": lambda: optim.least_squares(lambda x: x - 1.0, np.ones(2)),
+    "solve_sde": _sde,
+    "solve_dde": lambda: integrate.solve_dde(
+        lambda t, y, z: -z[0], (0.0, 1.0), lambda t: np.ones(1), 0.5, steps=4
+    ),
+    "check_op": lambda: wg.check_op("tanh"),
+    "multipliers": lambda: optim.nlp(lambda x: x @ x, np.ones(2)).multipliers,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_shown_as_tables_of_their_fields(name):
+    found = RESULTS[name]()
+    names = getattr(found, "_fields", None) or list(vars(found) or found)
+    shown = found._repr_html_()
+    assert shown.startswith(f"<table><caption>{type(found).__name__}</caption>")
+    assert all(f">{field}</th>" in shown for field in names)
+
+
+def test_results_of_scipy_remain_what_they_are():
+    found = []
+
+    def solved(p):
+        found.append(scipy.optimize.root_scalar(lambda x: x * x - p, bracket=(0.0, 3.0)))
+        found.append(scipy.optimize.least_squares(lambda x: x - p, np.zeros(1)))
+        found.append(scipy.integrate.solve_ivp(lambda t, y: -p * y, (0.0, 1.0), np.ones(1)))
+        return found[-3].root + found[-2].x[0] + found[-1].y[0, -1]
+
+    wg.grad(solved)(2.0)
+    theirs = (
+        scipy.optimize.RootResults,
+        scipy.optimize.OptimizeResult,
+        type(scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), np.ones(1))),
+    )
+    for result, cls in zip(found, theirs, strict=True):
+        assert isinstance(result, cls) and type(result).__name__ == cls.__name__
+        assert f"<caption>{cls.__name__}</caption>" in result._repr_html_()
+    plain = optim.minimize(lambda x: x @ x, np.ones(2))
+    for copied in (pickle.loads(pickle.dumps(plain)), copy.deepcopy(plain)):
+        assert type(copied) is type(plain) and copied._repr_html_() == plain._repr_html_()

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.polynomial import Chebyshev, legendre
+from numpy.polynomial.polynomial import polyval
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert.errors import OperandError, ShapeError
+from wengert.errors import ConversionError, OperandError, ShapeError
 from wengert.testing import grad_checks
 from wengert.testing.traced_checks import check_traced
 
@@ -129,3 +131,35 @@ def test_invalid_arguments_are_errors():
 def test_classes_are_numpys():
     assert wnp.polynomial.Chebyshev is np.polynomial.Chebyshev
     assert wnp.polynomial.chebyshev.chebgauss is np.polynomial.chebyshev.chebgauss
+
+
+def test_functions_of_numpy_are_replaced_in_converted_functions():
+    for f in (
+        lambda c: np.polynomial.polynomial.polyval(2.0, c),
+        lambda c: polyval(2.0, c),
+        lambda c: legendre.legval(2.0, legendre.poly2leg(c)),
+    ):
+        np.testing.assert_allclose(wg.grad(f)(D), [1.0, 2.0, 4.0])
+        np.testing.assert_allclose(wg.jit(wg.grad(f))(D), [1.0, 2.0, 4.0])
+
+
+def test_families_are_modules():
+    from wengert.numpy.polynomial.chebyshev import chebval
+
+    assert chebval is wnp.polynomial.chebyshev.chebval
+
+
+@pytest.mark.parametrize(
+    ("f", "remedy"),
+    [
+        (lambda c: Chebyshev(c)(0.5), r"chebyshev with the coefficients, chebval\(x, c\)"),
+        (lambda x: Chebyshev(C)(x), r"those of a series p are p.convert\(\).coef"),
+        (lambda x: Chebyshev.fit(x, X, 1).coef, "np.polynomial.Chebyshev accepts plain arrays"),
+        (lambda c: polyval(0.5, c), "call wengert.numpy.polynomial.polynomial.polyval"),
+        (lambda c: legendre.leg2poly(c), "call wengert.numpy.polynomial.legendre.leg2poly"),
+    ],
+)
+def test_classes_and_functions_of_numpy_name_what_to_call(f, remedy):
+    x = wg.tensor(X, requires_grad=True)
+    with pytest.raises(ConversionError, match=remedy):
+        f(x)

@@ -121,3 +121,18 @@ def test_noncentral_inverses():
         (special.chndtrinc, (4.0, 1.3, 0.3)),
     ):
         wg.check_grads(lambda *a, f=f: f(*a), tuple(map(np.float64, args)), order=1, entries=False)
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (special.chndtridf, (1.0, 0.9, 5.0)),  # even df = 0 has a smaller probability of x <= 1
+        (special.chndtrinc, (1.0, 3.0, 0.9)),
+        (special.stdtridf, (0.9, 1e-3)),
+        (special.stdtridf, (0.4, 10.0)),
+    ],
+)
+def test_derivatives_are_nan_where_an_inverse_has_no_solution(f, args):
+    x = np.array(args)
+    for derivative in (wg.jacobian, wg.hessian, lambda f: wg.jit(wg.grad(f))):
+        assert np.isnan(derivative(lambda x: f(*x))(x)).all()

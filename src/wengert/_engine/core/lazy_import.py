@@ -8,6 +8,7 @@ first call of `wengert.jit`, which uses none of them.
     exported       the public names of some modules of a package
     lazy_names     a package's `__getattr__`, for names defined in its modules
     PublicModule   a public name for a module defined elsewhere; CallableModule: a callable one
+    ModuleDocstring  its `__doc__`
     STARTED        the time of import: source files changed later differ from the running code
     FAMILIES       modules that register operations and that `import wengert` does not import
     load_families  import them, until an operation that was looked for is registered
@@ -111,6 +112,25 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
+class ModuleDocstring:
+    """The `__doc__` of a `PublicModule`: that of the module itself, which it imports.
+
+    Parameters
+    ----------
+    of_class : str
+        The docstring of the class.
+    """
+
+    def __init__(self, of_class: str) -> None:
+        self.of_class = of_class
+
+    def __get__(self, module: PublicModule | None, cls: type[PublicModule]) -> str | None:
+        return self.of_class if module is None else module._itself().__doc__
+
+    def __set__(self, module: PublicModule, text: str) -> None:
+        module._itself().__doc__ = text
+
+
 class PublicModule(ModuleType):
     """A public name for a module defined elsewhere, which is imported at first use.
 
@@ -126,14 +146,14 @@ class PublicModule(ModuleType):
         The modules of names that are defined elsewhere.
     """
 
+    __doc__: Any = ModuleDocstring(__doc__)
+
     def __init__(self, name: str, target: str, also: Mapping[str, str]) -> None:
         super().__init__(name)
         self.__dict__.update(_target=target, _also=dict(also))
 
     def _itself(self) -> ModuleType:
-        module = import_module(self.__dict__["_target"])
-        self.__dict__["__doc__"] = module.__doc__
-        return module
+        return import_module(self.__dict__["_target"])
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute in ("__path__", "__file__", "__wrapped__"):
@@ -165,6 +185,8 @@ class PublicModule(ModuleType):
 
 class CallableModule(PublicModule):
     """A callable module, such as `wengert.debug`: ``wengert.debug(nan=True)``."""
+
+    __doc__: Any = ModuleDocstring(__doc__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module itself."""

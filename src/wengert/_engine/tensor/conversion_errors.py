@@ -154,6 +154,8 @@ def of_library() -> str:
     if any(path[:1] == ("ma",) for _, path, _ in calls):
         return "Masked arrays accept plain numbers only: select with np.where(mask, value, x)"
     for package, path, name in calls:  # the outermost first
+        if package == "numpy" and path[:1] == ("polynomial",):
+            return _of_series(calls)
         if package == "numpy":
             return _of_numpy(name)
         if package == "scipy":
@@ -195,6 +197,8 @@ def _names(frame: FrameType) -> list[str]:
     name, local_values = frame.f_code.co_name, frame.f_locals
     if name.startswith("__") and "self" in local_values:
         return [name, type(local_values["self"]).__name__]
+    if frame.f_globals["__name__"] == "numpy.polynomial._polybase":  # methods of the classes
+        return [name, *[c.__name__ for c in (local_values.get("cls"),) if isinstance(c, type)]]
     if name in ("wrapper", "wrapped", "inner", "func"):
         return [f.__name__ for f in local_values.values() if isinstance(f, FunctionType)] or [name]
     return [name]
@@ -214,6 +218,27 @@ def _of_numpy(name: str) -> str:
     if name in ("RClass", "CClass"):
         short = name[0].lower() + "_"
         return f"For np.{short}[x, y] use wengert.numpy.{short}[x, y], or np.concatenate"
+    return ""
+
+
+def _of_series(calls: list[tuple[str, tuple[str, ...], str]]) -> str:
+    """The advice for the classes and functions of `numpy.polynomial`."""
+    polynomial = np.polynomial
+    for _, path, name in calls:
+        family = path[-1]
+        if isinstance(cls := getattr(polynomial, name, None), type):
+            family = cls.__module__.rpartition(".")[2]
+            prefix = cls._val.__name__.removesuffix("val")
+            return (
+                f"np.polynomial.{name} accepts plain arrays only: call the functions of "
+                f"wengert.numpy.polynomial.{family} with the coefficients, {prefix}val(x, c), "
+                f"{prefix}der(c), {prefix}mul(a, b); those of a series p are p.convert().coef"
+            )
+        if name in getattr(getattr(polynomial, family, None), "__all__", ()):
+            return (
+                f"np.polynomial.{family}.{name} does not dispatch on tensors: call "
+                f"wengert.numpy.polynomial.{family}.{name}, which takes the same arguments"
+            )
     return ""
 
 

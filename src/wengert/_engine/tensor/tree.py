@@ -1,4 +1,4 @@
-"""wengert.tree: functions of nested containers, by the names of `jax.tree`.
+"""Functions of nested containers, by the names of `jax.tree`.
 
     map, map_with_path               apply a function to the leaves
     flatten, unflatten               the leaves and the structure; and back

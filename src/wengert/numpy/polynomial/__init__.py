@@ -7,16 +7,18 @@
     series        the functions of each family: val, der, int, mul, roots, fit ...
 
 The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and call NumPy's
-for plain arrays.  NumPy's functions do not dispatch on tensors, so tensors must be passed to those
-here.  They are differentiable with respect to points and coefficients.  The classes (``Chebyshev``)
-are NumPy's and support plain arrays only.
+for plain arrays.  NumPy's functions do not dispatch on tensors: those here are used instead of them
+in converted functions, and elsewhere tensors must be passed to those here.  They are differentiable
+with respect to points and coefficients.  The classes (``Chebyshev``) are NumPy's and support plain
+arrays only.
 
 The recurrences are those of NIST DLMF 18.9(i).
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,15 @@ from wengert._engine.core.lazy_import import public_dir
 from .series import PolynomialFamily, Recurrence, functions
 
 
-def _family(module: str, name: str, recurrence: Recurrence) -> SimpleNamespace:
+def _family(module: str, name: str, recurrence: Recurrence) -> Any:
+    """A module with the functions of a family, and the names of NumPy's module."""
     theirs = getattr(np.polynomial, module)
     own = functions(PolynomialFamily(theirs, name, recurrence))
-    return SimpleNamespace(
-        **({n: getattr(theirs, n) for n in theirs.__all__} | own), OWN=sorted(own)
-    )
+    made = ModuleType(f"{__name__}.{module}", theirs.__doc__)
+    names = {n: getattr(theirs, n) for n in theirs.__all__}
+    made.__dict__.update(names | own, OWN=sorted(own), __all__=sorted(names | own))
+    sys.modules[made.__name__] = made
+    return made
 
 
 polynomial = _family("polynomial", "poly", lambda k: (1.0, 0.0, 0.0))

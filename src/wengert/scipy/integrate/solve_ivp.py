@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from wengert._engine.core import pytree
+from wengert._engine.core import html_table, pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.recording import no_grad
@@ -274,7 +274,7 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
     counts = [n if is_traced(n) else int(value_of(n)) for n in outcome.counts]
     if is_plain and status < -1:
         status = -1
-    return scipy.integrate._ivp.ivp.OdeResult(
+    result = scipy.integrate._ivp.ivp.OdeResult(
         t=ts,
         y=ys.T,
         sol=sol,
@@ -287,6 +287,7 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
         message=MESSAGES[int(value_of(outcome.status))] if is_plain else "",
         success=status >= 0,
     )
+    return html_table.shown_result(result)
 
 
 class _Solution:

@@ -18,6 +18,7 @@ import scipy.integrate
 from scipy.optimize import OptimizeResult
 
 from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core import html_table
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.ops import casts
@@ -187,8 +188,10 @@ def tanhsinh(
         rows = [_elements(x, shape) for x in given]
         each = vmap(lambda *xs: tuple(one(*xs)[:4]), (0,) * len(rows))
         integral, error, status, count = [x.reshape(shape) for x in each(*rows)]
-    return OptimizeResult(
-        integral=integral, error=error, status=status, success=status == 0, nfev=count
+    return html_table.shown_result(
+        OptimizeResult(
+            integral=integral, error=error, status=status, success=status == 0, nfev=count
+        )
     )
 
 

@@ -32,6 +32,7 @@ _SUM_ALL_BELOW = 4000.0  # for smaller c the sum starts at 0, which keeps tails 
 _MAX_TERMS = 200_000
 _RANGE = (0.6, 3.0)
 _CENTRAL = (0.15, 0.85)
+_SOLUTIONS = (1e-300, np.inf)  # SciPy searches from about 1e-315, its result if there is none
 
 
 def _range_of_terms(a: Any, x: Any, mean: Any) -> tuple[Any, Any]:
@@ -221,7 +222,7 @@ chndtridf = sampled_function(
     _solve_for(1, 1e-6, 1e3),
     [_RANGE, (0.15, 0.4), (0.6, 1.5)],  # a larger nc allows no p above exp(-nc / 2) for small x
 )
-chndtridf.partials(*inverse_partials(1, _by_x, _by_df, _by_nc))
+chndtridf.partials(*inverse_partials(1, _by_x, _by_df, _by_nc, ends=_SOLUTIONS))
 chndtrinc = sampled_function(
     "chndtrinc",
     "x df p",
@@ -229,4 +230,4 @@ chndtrinc = sampled_function(
     _solve_for(2, 0.0, 1e3),
     [(3.0, 5.0), (0.6, 1.5), (0.15, 0.4)],
 )
-chndtrinc.partials(*inverse_partials(2, _by_x, _by_df, _by_nc))
+chndtrinc.partials(*inverse_partials(2, _by_x, _by_df, _by_nc, ends=_SOLUTIONS))

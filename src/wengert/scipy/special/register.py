@@ -141,7 +141,9 @@ def _domain(low: float, high: float) -> tuple[float, float]:
     return REAL if low < 0 else (0.0, 1.0) if high < 1 else POSITIVE
 
 
-def inverse_partials(place: int, *slopes: Callable[..., Any]) -> list[Callable[..., Any]]:
+def inverse_partials(
+    place: int, *slopes: Callable[..., Any], ends: tuple[float, float] | None = None
+) -> list[Callable[..., Any]]:
     """The partials of an inverse function: of the argument for which a function has a given value.
 
     Parameters
@@ -150,13 +152,18 @@ def inverse_partials(place: int, *slopes: Callable[..., Any]) -> list[Callable[.
         The index of the argument that is solved for; the value of the function is in its place.
     *slopes : callable
         The partial derivatives of the function with respect to its arguments.
+    ends : pair of float, optional
+        SciPy's result is one of them, or beyond, if there is no solution: the partials are NaN.
     """
 
     def partial(k: int) -> Callable[..., Any]:
         def rule(t: Any, out: Any, *operands: Any) -> Any:
             point = (*operands[:place], out, *operands[place + 1 :])
             numerator = t if k == place else -t * slopes[k](*point)
-            return numerator / slopes[place](*point)
+            slope = slopes[place](*point)
+            if ends is not None:
+                slope = slope * np.where((out > ends[0]) & (out < ends[1]), 1.0, np.nan)
+            return numerator / slope
 
         return rule
 
