@@ -136,3 +136,14 @@ def test_the_names_that_are_recommended_exist(table):
 @pytest.mark.parametrize("table", TABLES)
 def test_names_in_the_tables_are_not_ours(table):
     assert not [n for n in getattr(other_libraries, table) if n in dir(TABLES[table])]
+
+
+def test_modules_of_the_engine_have_their_docstrings_at_first_use():
+    read = "import wengert; print(all((getattr(wengert, n).__doc__ or '').count('\\n') for n in "
+    names = sorted(name for name in wg.ENGINE if "." not in name)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{read}{names}))"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "True"
+    assert inspect.getdoc(wg.tree) == inspect.getdoc(sys.modules["wengert._engine.tensor.tree"])
+    assert inspect.getdoc(type(wg.tree)).startswith("A public name for a module")

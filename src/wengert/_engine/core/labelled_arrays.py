@@ -52,6 +52,8 @@ _RETURN = {
     "xarray": "Return its values, x.data",
     "pint": "Return a number of chosen units, x.to(unit).magnitude",
 }
+_PASS_SEVERAL = "Pass its variables as a dict of DataArrays, dict(x.data_vars)"
+_RETURN_SEVERAL = "Return a dict of its variables, dict(x.data_vars)"
 
 
 class LabelledTensor:
@@ -150,6 +152,8 @@ def has_own_functions(x: object) -> bool:
 
 def values_of(x: object, is_result: bool = False) -> str | None:
     """What to write instead of `x`, an argument or a result; None for other objects."""
+    if _package(x) == "xarray" and not hasattr(x, "to_numpy"):  # of a Dataset
+        return _RETURN_SEVERAL if is_result else _PASS_SEVERAL
     return (_RETURN if is_result else _PASS).get(_package(x))
 
 
