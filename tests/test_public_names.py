@@ -1,6 +1,7 @@
 """What `dir` shows, and what is said of names that PyTorch and JAX have and wengert has not."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys

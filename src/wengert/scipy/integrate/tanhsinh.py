@@ -188,11 +188,8 @@ def tanhsinh(
         rows = [_elements(x, shape) for x in given]
         each = vmap(lambda *xs: tuple(one(*xs)[:4]), (0,) * len(rows))
         integral, error, status, count = [x.reshape(shape) for x in each(*rows)]
-    return html_table.shown_result(
-        OptimizeResult(
-            integral=integral, error=error, status=status, success=status == 0, nfev=count
-        )
-    )
+    more = {"status": status, "success": status == 0, "nfev": count}
+    return html_table.shown_result(OptimizeResult(integral=integral, error=error, **more))
 
 
 def _elements(x: Any, shape: tuple[int, ...]) -> Any:
