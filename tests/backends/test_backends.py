@@ -49,6 +49,9 @@ def test_registry_by_name(registry):
     ) as e:
         backend("singel")
     assert "test_backends.py" in str(e.value)
+    for word in ("gpu", "CUDA"):
+        with pytest.raises(RegistryError, match="Did you mean 'cuda'"):
+            backend(word)
     with pytest.raises(RegistryError, match="replace=True"):
         register_backend(Interpreter())
 

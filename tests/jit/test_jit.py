@@ -568,3 +568,18 @@ def test_native_text(compiler):
     if compiler == "llvm":
         assert "double" in lowered.llvm_ir and lowered.loops and lowered.assembly
     assert "lowered" in repr(lowered)
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"fallback": "host"}, r"fallback='host'.*host_callbacks='allow'.*host_callbacks='forbid'"),
+        ({"host_callback": "allow"}, "Did you mean host_callbacks"),
+        ({"device": "cuda"}, "backend='cuda'"),
+        ({"inlining": True}, r"Its options are static_argnums, .*source \("),
+    ],
+)
+def test_options_that_there_are_not(options, advice):
+    with pytest.raises(TypeError, match=advice) as caught:
+        wg.jit(np.sin, **options)
+    assert "test_jit.py" in str(caught.value)

@@ -164,3 +164,21 @@ def test_strong_zeros(monkeypatch):
     assert len(runs) == 3  # by the library the second time
     assert np.isfinite(wanted).all()
     assert np.allclose(got, wanted, rtol=1e-13)
+
+
+def test_an_argument_that_there_is_no_memory_for_is_named():
+    f = wg.jit(lambda a, points: np.sum(points) * a, backend="cuda")
+    with (
+        emulated_device(memory=1000),
+        pytest.raises(wg.errors.DeviceMemoryError, match=r"8\.0 kB\), the argument points: "),
+    ):
+        f(2.0, np.ones(1000))
+
+
+def test_operations_without_memory_are_those_of_the_program():
+    f = wg.jit(lambda x: np.sort(np.outer(x, x)), backend="cuda")
+    with (
+        emulated_device(memory=1000),
+        pytest.raises(wg.errors.DeviceMemoryError, match="the result of einsum: "),
+    ):
+        f(np.ones(100))

@@ -356,3 +356,50 @@ def test_threads_lose_no_update():
     for thread in threads:
         thread.join()
     assert np.array_equal(w.numpy(), np.full(3, 60.0))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_backward_pass_uploads_no_operand_again(device, several):
+    def f(x, a):
+        y = np.sin(x) * a
+        return (np.sum(y), y * x) if several else np.sum(y)
+
+    run = wg.jit(f, backend="cuda")
+    x, a = wg.tensor(X, requires_grad=True), np.full_like(X, 2.0)
+    for _ in range(2):  # at first it is compiled
+        device.transfers()
+        y = run(x, a)
+        loss = y[0] if several else y
+        assert device.transfers() == (2, 0)
+        a[...] = 2.0  # the program has read it
+        loss.backward()
+        # For several results, zeros are the cotangent of the second. Gradients are not counted.
+        assert device.transfers() == (int(several), 0)
+        assert np.allclose(x.grad.numpy(), 2.0 * np.cos(X), rtol=1e-12)
+        x.grad = None
+
+
+def test_a_backward_pass_reads_arrays_as_they_were(device):
+    run = wg.jit(lambda x, a: np.sum(np.sin(x) * a), backend="cuda")
+    x, a, there = wg.tensor(X, requires_grad=True), np.full_like(X, 2.0), wg.device_put(X)
+    for given in (a, there):
+        wanted = np.cos(X) * wg.device_get(given)
+        loss = run(x, given)
+        given[...] = 7.0
+        loss.backward()
+        assert np.allclose(x.grad.numpy(), wanted, rtol=1e-12)
+        x.grad = None
+
+
+def test_backward_passes_of_chained_calls(device):
+    run = wg.jit(lambda x, w: np.tanh(x @ w), backend="cuda")
+    last = wg.jit(lambda y: np.mean(y**2), backend="cuda")
+    x, w = wg.tensor(X, requires_grad=True), wg.tensor(np.ones((4, 3)), requires_grad=True)
+    plain = wg.tensor(X, requires_grad=True), wg.tensor(np.ones((4, 3)), requires_grad=True)
+    loss = last(run(x, w)) + np.sum(x) * np.sum(w)
+    (np.mean(np.tanh(plain[0] @ plain[1]) ** 2) + np.sum(plain[0]) * np.sum(plain[1])).backward()
+    device.transfers()
+    loss.backward()
+    assert device.transfers() == (1, 0)  # the cotangent between the calls
+    for one, other in zip((x, w), plain, strict=True):
+        assert np.allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-11)

@@ -273,6 +273,9 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     elif op.vjp_into is not None:
         op.vjp_into(node, t, state.buffers)
         return
+    elif op.finds_operands:
+        _add_contributions(node, t, state)
+        return
     else:
         out, inputs = node.value, _values(args, state)
     contributions = None
@@ -292,6 +295,17 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
             bar = project(bar, a)
         current = bars.get(a)
         bars[a] = bar if current is None else plus(current, bar, a, state)
+
+
+def _add_contributions(node: Node, t: Any, state: _PassState) -> None:
+    """The rule of a node whose operands and value may be on a device, where they stay."""
+    op: Any = node.op
+    contributions = op.vjp(node, t, None, op.operands_of(node), state.ctx)
+    if state.ctx.overflowed:
+        contributions = overflows.unknown_slopes(node, [t] * len(node.args), contributions)
+    for a, bar in zip(node.args, contributions, strict=True):
+        if bar is not None and state.ctx.wants(a):
+            state.buffers.add(a, bar)
 
 
 def _values(args: Sequence[Any], state: _PassState) -> list[Any]:

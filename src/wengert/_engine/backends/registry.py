@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
+_OTHER_WORDS = {"gpu": "cuda", "cupy": "cuda", "nvidia": "cuda", "cpu": "llvm", "numba": "llvm"}
 # Built-in backends that are imported lazily, and the modules that register them.
 _AT_FIRST_USE = {"llvm": ".llvm.backend", "cuda": ".cuda.backend"}
 
@@ -95,6 +96,10 @@ class Backend(ABC):
     def argument(self, node: Node) -> Any:
         """The value of a tensor, as an argument of a run."""
         return node.value
+
+    def placed(self, value: Any) -> Any:
+        """An argument where runs read it: an array of the host is copied to a device, if any."""
+        return value
 
     def result(self, value: Any) -> Any:
         """The value of a result, for a tensor: an array, or the state of one on a device."""
@@ -269,9 +274,11 @@ def backend(name: str | Backend) -> Backend:
     try:
         return _REGISTRY[name]
     except KeyError:
-        near = difflib.get_close_matches(name, backends(), 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        wanted = name.lower()
+        near = difflib.get_close_matches(wanted, backends(), 1)
+        near = [_OTHER_WORDS[wanted]] if wanted in _OTHER_WORDS else near
+        hint = f". Did you mean {near[0]!r}?" if near else ""
         raise RegistryError(
-            f"there is no backend {name!r}; available are {', '.join(backends())}.{hint}"
-            f"{at(user_line())}"
+            f"there is no backend {name!r}; available are {', '.join(backends())}{hint}"
+            f"{at(user_line())}."
         ) from None

@@ -290,6 +290,7 @@ class OutputOperation(Op):
     kind = "view"
     aliasing = Aliasing(view=True)
     zero_slope = SELECTS
+    finds_operands = True
 
     def __init__(self) -> None:
         super().__init__("part", "One of the outputs of an operation with several outputs.")
@@ -308,6 +309,10 @@ class OutputOperation(Op):
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
         """The spec of that output."""
         return specs[0][params["index"]]
+
+    def operands_of(self, node: Node) -> list[Any]:
+        """Nothing: the rule reads no values."""
+        return []
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The cotangent of the tuple: zero except for this output."""

@@ -220,8 +220,9 @@ def _outdated_value(node: Node, name: str) -> Any:
 def reconstruct_values() -> None:
     """Let nodes without value read it from their version (`_outdated_value`).
 
-    Done when the first array is taken over: the attributes of a class with `__getattr__` are read
-    by a slower instruction of the interpreter, which takes a third of the time of eager operations.
+    Done when the first array is taken over: Python 3.11 reads the attributes of a class with
+    `__getattr__` by a slower instruction, which makes eager operations 8 % slower; later versions
+    read slots at the same speed.
     """
     if "__getattr__" not in vars(Node):
         Node.__getattr__ = _outdated_value  # type: ignore[attr-defined]

@@ -168,6 +168,8 @@ class Op:
     pulls: tuple[Any, ...] | None = None  # the partials, if the vjp needs nothing else
     has_jvp = True
     has_vjp = True
+    # Whether `operands_of(node)` has the operands for the vjp of an eager pass.
+    finds_operands = False
     oracle: Any = None
     run: Callable[..., Any]
     # `vjp_into(node, t, buffers)`, for an operation on a few elements of a large array: the vjp,

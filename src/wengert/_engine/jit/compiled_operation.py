@@ -86,6 +86,7 @@ class GraphOperation(Operation):
         super().__init__(f"jit_{graph.name}", f"The compiled function {graph.name}.")
         self.graph, self.backend, self.simplify = graph, backend, simplify
         self.several = len(graph.outputs) > 1
+        self.finds_operands = type(backend).argument is not Backend.argument
         self._derived: dict[Any, GraphOperation] = {}
         self._lock = lock()
 
@@ -119,6 +120,16 @@ class GraphOperation(Operation):
         sizes = solve(pairs)
         output_specs = tuple([at_sizes(n.spec, sizes) for n in self.graph.outputs])
         return output_specs if self.several else output_specs[0]
+
+    def operands_of(self, node: Node) -> list[Any]:
+        """The values of operands, those on a device as its arrays; `saved` has copies there."""
+        saved = () if node.info is None or node.info.saved is None else node.info.saved
+        known = [*saved, *[None] * (len(node.args) - len(saved))]
+        argument = self.backend.argument
+        return [
+            x if x is not None else argument(a) if isinstance(a, Node) else a
+            for a, x in zip(node.args, known, strict=True)
+        ]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Cotangents of the operands, computed by a compiled graph."""

@@ -240,19 +240,33 @@ class CompiledProgram:
         inputs += map(_node, self._owners)  # their values before the run
         inputs += self._sources
         kinds = tuple(map(type, inputs))
+        saved: list[Any] = []
         if not self._keeps_old:
             inputs = []  # values without other references are updated in place
+        elif self._result is not None and Node in kinds and is_recording():
+            placed = list(map(self.backend.placed, values))  # once, also for the backward pass
+            saved = [x if x is not y else None for x, y in zip(placed, values, strict=True)]
+            values = placed
         found = self._native(values)
         results = self._store_extra_outputs(found, values)
         if self._count:
-            results = self._recorded(inputs, kinds, results)
+            results = self._recorded(inputs, kinds, results, saved)
         return results[0] if self.is_single else restored(self.results, results)
 
     def _argument(self, x: Operand | Node) -> Any:
         return unweakened(self.backend.argument(x)) if isinstance(x, Node) else x
 
-    def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], values: list[Any]) -> Any:
-        """The results with the types of an uncompiled call, recorded as one node if necessary."""
+    def _recorded(
+        self,
+        inputs: Sequence[Any],
+        kinds: tuple[Any, ...],
+        values: list[Any],
+        saved: Sequence[Any] = (),
+    ) -> Any:
+        """The results with the types of an uncompiled call, recorded as one node if necessary.
+
+        `saved` are copies of operands on a device, or None for those that have none.
+        """
         if self._result is not None:
             values = list(map(self._result, values))
         call: Any = None
@@ -265,6 +279,8 @@ class CompiledProgram:
             args = tuple([_kept(x) for x in inputs])
             value = values_together(values) if self._operation.several else values[0]
             call = with_value(Node(self._operation, args), value)
+            if any([x is not None for x in saved]):
+                call.note(saved=tuple(saved))
         classes_of = self._dependencies.get(kinds)
         if classes_of is None:
             leaves = (*self.graph.inputs, *self._extras)

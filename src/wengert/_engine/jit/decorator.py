@@ -8,7 +8,9 @@ which are compared at each call, and which are constants.
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -76,6 +78,7 @@ def jit(
     simplify: bool = True,
     source: bool = True,
     islands: str | None = None,
+    **unknown: Any,
 ) -> Any:
     """Compile a function: the first call traces it into a graph, and later calls run its program.
 
@@ -102,6 +105,8 @@ def jit(
         loops are unrolled, and a branch on a value is an error.
     islands : str, optional
         Deprecated name of `host_callbacks`.
+    **unknown
+        Options of other libraries, and misspelled ones, are an error that names the right one.
 
     Returns
     -------
@@ -121,6 +126,8 @@ def jit(
         When called with ``host_callbacks="forbid"``, if an operation would be called back.
     ArgumentError
         If an option is invalid, or a static argument is an array.
+    TypeError
+        If there is no such option.
 
     Notes
     -----
@@ -164,6 +171,8 @@ def jit(
     >>> energy.cache_info().programs
     1
     """
+    if unknown:
+        raise _unknown_option(*next(iter(unknown.items())))
     if islands is not None:
         warnings.warn("jit: islands is now host_callbacks.", DeprecationWarning, stacklevel=2)
         host_callbacks = islands
@@ -191,3 +200,25 @@ def jit(
     if fun is None:
         return functools.partial(Jitted, options=options)
     return Jitted(fun, options)
+
+
+_OPTIONS = tuple(inspect.signature(jit).parameters)[1:-2]
+_OF_OTHERS = {
+    "fallback": "host_callbacks='allow' (the default: what a backend lacks runs on the host), or "
+    "host_callbacks='forbid' (it is an error)",
+    "fullgraph": "host_callbacks='forbid'",
+    "nopython": "host_callbacks='forbid'",
+    "device": "backend='cuda'",
+}
+
+
+def _unknown_option(name: str, value: object) -> TypeError:
+    """The error for an option that `jit` does not have."""
+    near = difflib.get_close_matches(name, _OPTIONS, 1)
+    if name in _OF_OTHERS:
+        advice = f"Here it is {_OF_OTHERS[name]}"
+    elif near:
+        advice = f"Did you mean {near[0]}?"
+    else:
+        advice = f"Its options are {', '.join(_OPTIONS)}"
+    return TypeError(f"jit has no option {name}={spelled(value)}. {advice}{at(user_line())}.")

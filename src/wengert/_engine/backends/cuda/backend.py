@@ -111,7 +111,7 @@ class Cuda(Backend):
         """Results of the program on the device, or, if it fails, of `repeated` on the host."""
         device = current()
         program = self.loaded(graph, device, sought)
-        given = _uploaded(device, values)
+        given = _uploaded(device, values, graph)
         # A matrix with NaN may be refused, and a loop with NaN may not end.
         failures = (Failed,) if sought is None else (Failed, MatrixError, GuardError)
         try:
@@ -133,7 +133,7 @@ class Cuda(Backend):
         """The time of a run by kernels and calls, measured by events of the device."""
         device = current()
         program = self.loaded(graph, device)
-        given = _uploaded(device, values)
+        given = _uploaded(device, values, graph)
         try:
             return device_profile.timed(
                 graph, program.for_sizes(sizes), given, sizes, repeats, call
@@ -154,6 +154,15 @@ class Cuda(Backend):
     def argument(self, node: Node) -> Any:
         """The value of a tensor; not copied to the host if it is on the device."""
         return argument(current(), node)
+
+    def placed(self, value: Any) -> Any:
+        """An array of the host on the device; where it has no memory, the run raises the error."""
+        if type(value) is not np.ndarray or not value.ndim or value.dtype.kind not in "biufc":
+            return value
+        try:
+            return current().put(value)
+        except MemoryError:
+            return value
 
     def result(self, value: Any) -> Any:
         """The value of a result for a tensor, which is copied to the host when it is read."""
@@ -183,15 +192,17 @@ class Cuda(Backend):
         return results
 
 
-def _uploaded(device: Device, values: Sequence[Any]) -> list[Any]:
-    """Arguments on the device."""
+def _uploaded(device: Device, values: Sequence[Any], graph: BaseGraph) -> list[Any]:
+    """The values of the inputs and variables of a graph, on the device."""
     given: list[Any] = []
     try:
         for x in values:
             given.append(_on_device(device, x))
     except MemoryError as error:
         held = [x for x in given if device.owns(x)]
-        raise out_of_memory(device, "an argument", [spec_of(x)], held, None) from error
+        leaves = (*graph.inputs, *graph.variables)
+        what = f"the argument {leaves[len(given)].name or len(given)}"
+        raise out_of_memory(device, what, [spec_of(x)], held, None) from error
     return given
 
 

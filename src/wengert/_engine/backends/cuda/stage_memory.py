@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from wengert._engine.core.node import LeafOp
 from wengert._engine.core.spec import Spec
 from wengert.errors import DeviceMemoryError
 
@@ -66,7 +67,7 @@ def operations_of(fused: FusedLoops) -> set[str]:
     seen = set(pending)
     while pending:
         x = pending.pop()
-        if x.node is not None:
+        if x.node is not None and not isinstance(x.node.op, LeafOp):
             names.add(x.node.op.name)
         for y in x.operands:
             if not y.is_root and y not in seen:
