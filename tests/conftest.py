@@ -11,6 +11,7 @@ of this run, which its processes share, so that the user's own cache is neither 
     calls        counts the calls that a function makes, where a clock would do
     operations   on the configuration: the library's own, as test modules may register others
     --quick      a few cases of each function (tests/selection.py)
+    garbage      looked for after 20,000 objects: a twentieth of the time of all tests otherwise
     machine code made in a hurry where a test is of something else (tests/machine_code.py)
     fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
 """
@@ -47,6 +48,7 @@ if DURATIONS is None:  # tests/run.py has made a folder for all its processes
     atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
 
 ERRSTATE = np.geterr()
+GARBAGE = 20_000  # objects between collections of the youngest: 700 in Python
 
 hypothesis.settings.register_profile(
     "fast", max_examples=50, deadline=None, derandomize=True, database=None
@@ -123,6 +125,7 @@ def pytest_collection_finish():
     # and would take half a second in tests that collect.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
 
 
 def pytest_report_header():

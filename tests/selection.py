@@ -1,6 +1,7 @@
 """Which cases of a parametrised test are run: `sample` and `--quick`, and how long tests take.
 
-    sample(n)    mark of a test function: n of its cases are in every run, the rest are `slow`
+    sample(n)    mark of a test function: n of its cases are in every run, the rest are `slow`;
+                 sample(1) takes another case in each function, whatever order they stand in
     --quick      two cases of each function, none of a function whose cases take long
     spread       the choice: cases that differ in as many parameters as can be
     Durations    processor seconds of files and functions, for tests/run.py
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -42,7 +44,9 @@ def sampled(items: Sequence[Any], quick: bool) -> None:
             seconds = file.get("functions", {}).get(name, 0.0)
             most = QUICK_LAWS if path.parent.name == "laws" else QUICK
             count = min(count, most) if seconds / len(cases) < LONG else 0
-        chosen = {cases[k] for k in spread([parameters(case) for case in cases], count)}
+        # Functions with the same parameters (methods, dtypes) do not all take the first.
+        first = zlib.crc32(name.encode()) if count == 1 and mark is not None else 0
+        chosen = {cases[k] for k in spread([parameters(case) for case in cases], count, first)}
         for case in cases:
             if case not in chosen:
                 case.add_marker(pytest.mark.slow)
@@ -62,15 +66,17 @@ def parameters(item: Any) -> tuple[Hashable, ...]:
     )
 
 
-def spread(cases: Sequence[tuple[Hashable, ...]], count: int) -> list[int]:
+def spread(cases: Sequence[tuple[Hashable, ...]], count: int, first: int = 0) -> list[int]:
     """Positions of `count` cases.
 
-    Each next case is one with the most values that no earlier one has; of equal ones the first and
-    the last come before those between, which are halved again and again.
+    The first is the case number `first`, counted around.  Each next case is one with the most
+    values that no earlier one has; of equal ones the first and the last come before those between,
+    which are halved again and again.
     """
     order = _halving(len(cases))
     if count >= len(cases):
         return order
+    order.insert(0, order.pop(order.index(first % len(cases))))
     seen: set[Hashable] = set()
     chosen: list[int] = []
     for _ in range(count):

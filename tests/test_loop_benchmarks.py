@@ -24,7 +24,7 @@ def workload():
     sys.path.remove(str(BENCHMARKS))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["lorenz", "kalman", "garch", "lstm", "nested"])
 def test_by_hand_agrees(workload, name):
     module = workload(name)

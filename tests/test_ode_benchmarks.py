@@ -60,7 +60,7 @@ def test_rosenbrock_by_hand(benchmarks):
     assert deviation(benchmarks, of, "value", run(of.parameters)) < WITHIN["value"]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["value", "gradient", "jacobian"])
 @pytest.mark.parametrize("name", PUBLISHED + CLASSIC)
 def test_wengert_agrees(benchmarks, name, kind):

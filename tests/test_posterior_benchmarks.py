@@ -100,6 +100,7 @@ def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ORACLES)
 def test_densities_are_those_of_scipy(name):
     model = importlib.import_module("posterior_cases.models").MODELS[name]

@@ -19,6 +19,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", BY_HAND)
 def test_by_hand_agrees(name, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))

@@ -107,7 +107,7 @@ def test_values_gradients_and_tangents(program, way):
     agree(WAYS[way](f)(*operands), f(*operands))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "way, every",
     [("graph", True), slow("simplified", True), ("native", False), slow("native", True)],

@@ -246,7 +246,7 @@ def test_forward_mode_and_second_derivatives(f: Any) -> None:
         np.testing.assert_allclose(wg.jit(second)(A), want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [cholesky, durbin, eliminate])
 def test_vmap_and_checkpoints(f: Any) -> None:
     A = np.stack([matrix(4), matrix(4) + np.eye(4)])

@@ -41,7 +41,7 @@ def test_no_schedule_takes_fewer_steps(slots):
         assert max((a.slot for a in actions), default=0) < slots
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @pytest.mark.parametrize("kept", [stored_by_count, stored_by_distance])
 def test_the_backward_pass_from_what_is_left(kept, block):
@@ -112,7 +112,7 @@ def ways(f, *args):
     return [wg.trace(f)(*args)(*args), wg.jit(f)(*args)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("slots", ROOMS)
 def test_gradients_are_the_same(slots):
     for n in (0, 1, 2, 30):
@@ -157,6 +157,7 @@ def ending_by_itself(x, memory=None):
     return wg.while_loop(lambda c: c[1] < 2.0, step, (x, x[0]), memory=memory)[0].sum()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("loop", [counted_by_itself, ending_by_itself])
 def test_all_derivatives_of_loops_of_unknown_length(loop):
     x, v = np.array([0.3, 0.7, -0.2]), np.array([1.0, -2.0, 0.5])
@@ -265,7 +266,7 @@ def settling(p, memory=None):
 WIDE = np.linspace(0.3, 1.2, 12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "slots", [1, *map(slow, (2, 3, 5, 6)), 7, 36, slow(100), slow("500 B"), "2 kB"]
 )

@@ -79,7 +79,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_every_derivative_is_that_of_the_function(layer):

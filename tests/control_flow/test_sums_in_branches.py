@@ -77,7 +77,7 @@ def two_arrays(x):
 PROGRAMS = [branch, one_sided, nested, stores, with_inner_loop, two_arrays]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_gradients(f):
     x = np.random.default_rng(0).normal(size=40)
@@ -149,7 +149,7 @@ def slice_as_variable(x):
     return s
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [slices, rows, element_written_again, inner_sum, slice_as_variable])
 def test_slices_in_branches(f):
     test_gradients(f)
@@ -180,6 +180,7 @@ def inner_while(x):
     return np.sum(y**2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [inner_while, newton])
 def test_loops_that_end(f):
     test_gradients(f)
@@ -188,7 +189,7 @@ def test_loops_that_end(f):
 ALL = [*PROGRAMS, slices, element_written_again, newton]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", ALL)
 def test_the_work_of_a_step_does_not_grow_with_the_array(f):
     """The loop has as many operations, and all arrays that it carries are written in place."""

@@ -52,7 +52,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_powers(name):
     check(CASES[name])

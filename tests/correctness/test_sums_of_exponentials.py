@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_sums_of_exponentials(name):
     check(CASES[name])

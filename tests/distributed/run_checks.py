@@ -3,8 +3,8 @@
     python tests/distributed/run_checks.py [--quick] checks_of_operations ...
 
 With --quick machine code is made in a hurry (tests/machine_code.py), checks that compile most
-choose a fourth of their programs, and run derivatives of second order eagerly or compiled by turns
-(sampling.py).
+choose a half or a fourth of their programs, and run derivatives of second order eagerly or compiled
+by turns (sampling.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Which programs the checks that compile most choose, and the ways in which they run them.
 
 sampled    all programs, or every fourth
+halved     all programs, or every second
 ways       as they are and compiled, or one of the two by turns
 by_turns   all of what is checked of a program, or every second
 step       1: everything; run_checks.py sets another with --quick
@@ -19,6 +20,11 @@ step = 1
 def sampled(programs: Sequence[Any]) -> Sequence[Any]:
     """All programs, or every fourth (set by run_checks.py)."""
     return programs[::step]
+
+
+def halved(programs: Sequence[Any]) -> Sequence[Any]:
+    """All programs, or every second."""
+    return programs if step == 1 else programs[::2]
 
 
 def ways(number: int) -> list[Callable[[Any], Any]]:

@@ -61,7 +61,7 @@ def library(exported, compiler, *flags):
     return Library(exported, path)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("options", [("-O1",), ("-O3", "-march=native")])
 def test_values_of_all_lengths(target, options, tmp_path):

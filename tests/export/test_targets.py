@@ -35,6 +35,7 @@ SPECS = wg.spec(4), wg.spec((4, 4))
 VALUES = np.array([0.3, -1.5, 40.0, 2.0]), np.arange(16.0).reshape(4, 4) / 7
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_objects_are_written(target, tmp_path):
     exported = wg.jit(mixed).export(
@@ -57,6 +58,7 @@ def test_triples(tmp_path):
         assert exported.path.read_bytes().startswith(magic)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", CROSS)
 def test_under_qemu(target, tmp_path):
     compiler, emulator = _tools(*CROSS[target])

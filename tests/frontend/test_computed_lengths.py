@@ -78,7 +78,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     gradient = wg.grad(f)
@@ -167,7 +167,7 @@ def corners(x, n):
 CONSTANTS = [parts_behind_a_constant, products_of_neighbors, stores_at_constants, corners]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", CONSTANTS, ids=lambda f: f.__name__)
 def test_constant_bounds_of_slices_are_clipped(f):
     """Also where the array that is indexed is shorter in the last iterations."""

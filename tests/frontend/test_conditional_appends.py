@@ -157,7 +157,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_values_and_gradients(f):
     inputs = [X, -X[::-1].copy(), 0.5 * np.roll(X, 5)]

@@ -254,7 +254,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", VALUES, ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     def given():

@@ -293,7 +293,7 @@ PYTHON = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("f", [*NODES, *PYTHON], ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(f)(X.copy()), f(X.copy()), rtol=1e-12)

@@ -223,7 +223,7 @@ LOOPS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["llvm", "interpret"])
 def test_values_and_gradients(f, backend):
@@ -236,7 +236,7 @@ def test_values_and_gradients(f, backend):
     np.testing.assert_allclose(slope, wg.grad(f)(x.copy()), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [accumulated, rows_and_branches, cholesky, with_break, newton])
 def test_forward_mode_and_second_order(f):
     x = LOOPS[f]

@@ -88,7 +88,7 @@ def an_entry_of_a_dict(x):
     return np.sum(d["a"])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "f",
     [

@@ -480,7 +480,7 @@ UNROLLED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("f", LOOPS + UNROLLED, ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(f)(X.copy()), f(X.copy()), rtol=1e-12)

@@ -136,7 +136,7 @@ def test_values_are_those_of_numpy(f):
     np.testing.assert_allclose(wg.jit(f)(a.copy(), b), f(a.copy(), b), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", [*PROGRAMS, reflections], ids=lambda f: f.__name__)
 def test_gradients_are_those_of_the_eager_tape(f):
     a, b = arguments(f)
@@ -386,6 +386,7 @@ def lengths_of_slices(a, x):
     return s
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [rows_of_a_slice, lengths_of_slices], ids=lambda f: f.__name__)
 def test_the_lengths_of_slices_are_values(f):
     rng = np.random.default_rng(2)
@@ -417,6 +418,7 @@ def halves(m):
     return (m**2).sum()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [alternating, halves], ids=lambda f: f.__name__)
 def test_slices_between_computed_positions(f):
     """Whose lengths are equal, since remainders and quotients are known to be positive."""

@@ -219,7 +219,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_values_and_gradients(f):
     np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-11)

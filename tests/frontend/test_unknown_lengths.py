@@ -105,7 +105,7 @@ def agrees(f, *arguments, first=(0,)):
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(part, name):
@@ -147,7 +147,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices(name):
     agrees(MATRICES[name], A, X, K, first=(0, 1))
@@ -202,7 +202,7 @@ def _stores():
     ]
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("statements", _stores())
 @pytest.mark.parametrize("where", ["straight", "loop", "branch"])
 def test_stores(statements, where, tmp_path):

@@ -33,6 +33,7 @@ def overwriting(y, b):
 B = np.array([1.0, 2.0])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_the_residual_is_checked(compiled):
     """A solver of another equation is found, in values and in derivatives of both modes."""

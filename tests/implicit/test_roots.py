@@ -113,6 +113,7 @@ def functional(theta):
     return np.sum(y["u"] ** 2) * y["v"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_containers_and_differences(compiled):
     """Gradients of containers equal differences of the whole solution, to order two."""

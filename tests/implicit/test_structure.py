@@ -107,6 +107,7 @@ def test_equal_to_dense_systems(case, transform, compiled):
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("case", ["diagonal", "banded 1 1", "banded 2 0"])
 def test_batches_and_complex(case, compiled):
@@ -200,6 +201,7 @@ def test_not_a_number(compiled):
         assert np.isnan(x).any()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab", "cholesky", "lu"])
 def test_methods_by_name(method, compiled):

@@ -61,6 +61,7 @@ def planned(carry, h, order):
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_halving_the_steps_shows_the_order(order):
     method, problem, end = BdfMethod(), IvpProblem(coupled), 1.0
@@ -117,6 +118,7 @@ def steps_of(size):
 STEPS = 1e-3 * np.eye(3)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [2, 6])
 def test_derivatives_of_steps_are_exact(size):
     """Beside differences on the same steps, of order 4."""

@@ -38,7 +38,7 @@ def test_references_are_the_solutions_in_closed_form(name):
     np.testing.assert_allclose(reference(name)[: exact.size], exact, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("method", NATIVE)
 def test_every_method_reaches_its_tolerance(method, name):
@@ -50,7 +50,7 @@ def test_every_method_reaches_its_tolerance(method, name):
     assert error < GROWTH.get(method, 600.0) * tolerance
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_derivatives_with_respect_to_the_initial_state(name):
     """Along one direction, by differences of accurate solutions, extrapolated once."""

@@ -115,6 +115,7 @@ def test_rates_of_immune_cells_are_recovered():
     np.testing.assert_allclose(found.x, true, atol=1e-4)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "count"), [(percentages, 6), (logarithms_of_cells, 9)])
 def test_both_modes_agree(model, count):
     logs = np.log10([0.027, 0.01, 0.0062, 0.0164, 0.3, 15_800.0])

@@ -66,6 +66,7 @@ def solution(t):
     return np.array([1.0, np.sin(t)]) / (1.0 + np.sin(t))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", IMPLICIT)
 def test_halving_the_steps_shows_the_order(name):
     end = 1.5
@@ -91,6 +92,7 @@ def test_stiff_problems(problem, method):
     np.testing.assert_allclose(found.y, expected, rtol=2e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "kvaerno4"])
 def test_robertson(method):
     f, y0, end, expected = PROBLEMS["robertson"]
@@ -128,6 +130,7 @@ def assert_solved(found):
     np.testing.assert_allclose(found[1], expected.y[:, 1], rtol=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", [*QUICK, "BDF", *map(slow, OTHERS)])
 def test_an_equation_between_the_components(method):
     slope, found = wg.jit(wg.grad(lambda p: with_an_equation(p, method), has_aux=True))(RATES)
@@ -189,6 +192,7 @@ def test_derivatives_of_steps_are_exact(name, size):
         np.testing.assert_allclose(wg.jit(wg.jacfwd(last))(Q), slope, rtol=1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name", ["rodas4", "kvaerno3", pytest.param("Radau", marks=pytest.mark.slow)]
 )
@@ -201,6 +205,7 @@ def test_second_derivatives_of_steps(name):
     np.testing.assert_allclose(second, (8 * near - far) / 12e-3, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", [*QUICK, "BDF", *map(slow, OTHERS)])
 def test_a_system_that_is_factorized(method):
     y0 = np.sin(np.linspace(0.2, 3.0, 12))
@@ -225,6 +230,7 @@ def test_the_gradient_in_both_modes(method):
     np.testing.assert_allclose(slope, SLOPE, rtol=1e-6)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", ["rodas4", slow("kvaerno4"), slow("Radau"), "BDF"])
 def test_rows_of_a_batch_have_their_own_steps(method):
     def last(scale):
@@ -241,6 +247,7 @@ def test_rows_of_a_batch_have_their_own_steps(method):
         assert count == wanted
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "Radau", "BDF"])
 def test_a_mass_matrix_that_is_not_singular(method):
     mass = np.array([[2.0, 1.0], [0.5, 3.0]])
@@ -250,6 +257,7 @@ def test_a_mass_matrix_that_is_not_singular(method):
     np.testing.assert_allclose(found.y, solution(1.5), rtol=1e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", [slow("rodas4"), "kvaerno3", "BDF"])
 def test_a_banded_jacobian(method):
     y0 = np.sin(np.linspace(0.2, 3.0, 40))
@@ -311,6 +319,7 @@ def test_mass_matrices_of_integers_and_lists():
     np.testing.assert_allclose(expected, np.exp(-0.5), rtol=1e-6)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", ["rodas4", "Radau"])
 def test_jacobians_that_cannot_be(method):
     with pytest.raises(ShapeError, match=r"jac has shape \(3,\).*\(2, 2\)"):

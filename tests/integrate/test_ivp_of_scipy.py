@@ -63,7 +63,7 @@ def assert_same(ours, theirs, rtol=1e-9):
         np.testing.assert_allclose(np.reshape(a, b.shape), b, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("method", METHODS)
 def test_steps_and_counts_are_those_of_scipy(method, span):
@@ -80,6 +80,7 @@ def test_steps_and_counts_are_those_of_scipy(method, span):
     assert (ours.sol.t_min, ours.sol.t_max) == (theirs.sol.t_min, theirs.sol.t_max)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", IMPLICIT)
 @pytest.mark.parametrize("kind", ["function", "array", "sparse array", "none"])
 def test_jacobians(method, kind):
@@ -130,7 +131,7 @@ def events(direction=0.0):
     return first, second, third
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("direction", [0, 1, -1])
 @pytest.mark.parametrize("method", METHODS)
@@ -191,7 +192,7 @@ def test_the_largest_and_the_first_step(method, span):
             solve_ivp(rational, span, wg.tensor(START), method=method, **wrong)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("span", "times"),
@@ -235,7 +236,7 @@ def test_no_times_before_an_event(method):
     assert ours.t_events[0].tolist() == [7.0]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_interval_without_length(method):
     start = wg.tensor(np.array([2.0, 3.0]))
@@ -340,6 +341,7 @@ def test_methods_that_scipy_does_not_have_need_no_tensors(method):
     np.testing.assert_allclose(found.y[:, -1], theirs.y[:, -1], rtol=1e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("times", [np.linspace(0, 1, 5), np.zeros(0)])
 def test_times_and_dense_output(times):
     def total(a):

@@ -77,6 +77,7 @@ def test_compiled_batches_and_second_order():
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "jumps", [[0.5, 2.0], [0.0, 1.0], [1.0, 0.4], [0.5, 9.0], [-1.0, 7.0], [1.0, 1.0]]
 )
@@ -111,6 +112,7 @@ def test_times_dense_output_and_events():
     np.testing.assert_allclose(stopped.t, 0.7 + np.log(1 + high / 2), atol=1e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ends", [(-0.9, 1.1), (1.1, -0.9)])
 @pytest.mark.parametrize("method", ["tsit5", "rodas5p"])
 def test_a_jump_at_zero(method, ends):

@@ -87,6 +87,7 @@ def test_a_stiff_problem():
     assert slope == pytest.approx((right[2] - right[1]) / (0.2 * k), rel=0.02)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "options",
     [

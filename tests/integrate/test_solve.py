@@ -149,6 +149,7 @@ def test_dense_output_and_all_steps():
     assert slope == pytest.approx(oscillator(1.7, expected.y[2], P)[0], rel=1e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["tsit5", "DOP853", "rodas5p", "kvaerno5", "Radau"])
 def test_interpolants_evaluate_times_together(method, monkeypatch):
     found = solve(oscillator, (0.0, 3.0), Y0, (P,), method=method, saveat="steps", dense=True)
@@ -308,6 +309,7 @@ def test_the_time_at_which_a_function_touches_zero_has_no_derivative(compiled):
     assert np.isnan(slope)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("saveat", [None, np.array([0.1, 0.2, 0.5])])
 def test_a_failed_solution_in_a_loop_has_no_derivative(saveat):
     def total(p, ys):

@@ -44,6 +44,7 @@ def bounded(key, steps, method):
     return found.y[0], np.tanh(0.8 * brownian(key, steps) + np.arctanh(0.2))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ORDERS)
 @pytest.mark.parametrize("problem", [geometric, bounded])
 def test_the_strong_order_is_that_of_the_method(method, problem):
@@ -77,6 +78,7 @@ def test_heun_solves_the_equation_of_stratonovich():
     assert np.log2(error(8) / error(32)) / 2 == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("method", "noise"),
     [

@@ -85,6 +85,7 @@ def test_the_error_estimate_is_that_of_an_embedded_method(name):
         assert max(errors(a, padded(weights, a), embedded + 1, lambda tree: Fraction(0))) > VIOLATED
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_the_interpolant_has_its_order(name):
     table = EXPLICIT[name]

@@ -609,6 +609,7 @@ def test_a_dropped_function_lets_go_of_what_it_captured_at_once():
         gc.enable()
 
 
+@pytest.mark.sample(1)
 def test_programs_of_static_values_are_bounded():
     f = wg.jit(lambda x, k: x * k, static_argnums=1)
     for k in range(FAMILIES + 5):

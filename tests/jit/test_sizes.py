@@ -118,6 +118,7 @@ def test_gradients_of_all_sizes():
         np.testing.assert_allclose(wg.grad(compiled)(w, x), wg.grad(loss)(w, x), rtol=1e-12)
 
 
+@pytest.mark.sample(1)
 def test_programs_for_one_shape_are_bounded():
     def f(x):
         return np.sum(x) * int(x.shape[0])  # an int of Python, so the length must be known

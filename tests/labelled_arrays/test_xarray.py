@@ -37,7 +37,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_values_and_gradients(f):
     expected = f(A)

@@ -120,6 +120,7 @@ def trained(compiled, momentum, dtype=float):
     return losses, model.state_dict(), np.asarray(compiled(lambda x: model(x).detach())(x))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("momentum", "dtype"), [(0.3, float), (None, np.float32)])
 def test_compiled_steps_move_running_statistics_as_eager_ones_do(momentum, dtype):
     one, other = trained(plainly, momentum, dtype), trained(wg.jit, momentum, dtype)

@@ -40,6 +40,7 @@ def test_all_alignments_one_by_one(target, blank, way, rng):
     np.testing.assert_allclose(way(wg.hessian(f))(x), wg.hessian(g)(x), rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_impossible_class_is_no_nan(way, rng):
     x = np.log(rng.dirichlet(np.ones(3), size=4))
@@ -94,6 +95,7 @@ def test_nothing_to_spell_and_no_steps():
     assert F.ctc_loss(x, [[1], [1]], [3, 0], [1, 1], 0, "none", True)[1] == 0.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_long_sequences_and_float32(way, rng):
     x = rng.normal(size=(400, 2, 5)).astype("float32")

@@ -261,6 +261,7 @@ def lattice_model():
     return fun, start, "eta", lambda v: {"fast": v[0], "slow": v[1]}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "model"),
     [

@@ -26,7 +26,7 @@ def squares(x):
     return np.sum(x * x)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"hs{p.number}")
 def test_known_minima(problem, method):
@@ -237,6 +237,7 @@ def test_functions_are_compiled_once_and_not_called(method):
     assert len(calls) == 2 and second.seconds["build"] == 0.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_warm_start_needs_fewer_iterations(method):
     problem = PROBLEMS[-1]
@@ -269,6 +270,7 @@ def test_patterns_know_the_indices():
     assert compiled.jacobian.nnz == 400 and compiled.hessian.nnz <= 600
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [3, 100])
 def test_captured_arrays_are_read_at_each_call(size):
     index, target = np.zeros(size, int), np.ones(size)
@@ -400,6 +402,7 @@ def test_infeasible_programs_name_the_constraint(method):
     assert found.violation == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_unbounded_programs_fail(method):
     assert not nlp(lambda x: -np.sum(x), np.ones(2), method=method).success
@@ -414,6 +417,7 @@ def test_what_is_not_finite_is_named(method):
     assert good.success and np.allclose(good.x, np.exp(-1.0))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_fixed_unknowns(method):
     bounds = [(1.0, 1.0), (0.0, 3.0), (0.0, 3.0)]

@@ -141,6 +141,7 @@ def total(lines, x, y):
     return out
 
 
+@pytest.mark.sample(1)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_programs_mean_the_same(lines):
@@ -157,6 +158,7 @@ def test_programs_mean_the_same(lines):
             assert np.shares_memory(g, h) == np.shares_memory(w, v)
 
 
+@pytest.mark.sample(1)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_gradients_are_those_of_the_program(lines):
@@ -175,6 +177,7 @@ def test_gradients_are_those_of_the_program(lines):
 REFUSED_IN_TRACES = {"mask", "reshape", "ravel"}
 
 
+@pytest.mark.sample(1)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_programs_mean_the_same_traced(lines):
@@ -204,6 +207,7 @@ class Lexical(np.ndarray):
         return self.real.view(np.ndarray) > other
 
 
+@pytest.mark.sample(1)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=programs())
 def test_forward_mode_agrees(lines):

@@ -450,7 +450,7 @@ QUANTILE_METHODS = """linear weibull hazen interpolated_inverted_cdf median_unbi
     nearest""".split()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", QUANTILE_METHODS)
 def test_quantile_methods(method, rng):
     x = rng.permutation(28).reshape(2, 7, 2) + rng.random((2, 7, 2)) * 0.5

@@ -76,6 +76,7 @@ def test_roots_at_the_ends(method):
     assert wg.jit(with_counts)(3.0) == (3.0, 0, 2, True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_derivatives(method):
     """Both modes and order two, compiled and in batches."""
@@ -102,6 +103,7 @@ def test_without_python():
     np.testing.assert_allclose(many(np.array([1.0, 4.0, 16.0])), [1.0, 2.0, 4.0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_errors(method):
     """Equal signs, NaN, options and no convergence, as in SciPy."""

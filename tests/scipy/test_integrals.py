@@ -180,6 +180,7 @@ _SCIPYS = [
 ]
 
 
+@pytest.mark.sample(6)
 @MODES
 @pytest.mark.parametrize(("f", "at", "expected"), _SCIPYS, ids=[f.__name__ for f, _, _ in _SCIPYS])
 def test_scipys_test_integrals(f, at, expected, compiled):
@@ -200,6 +201,7 @@ def test_order_two_of_weights():
         wg.grad(wg.grad(g))(0.4)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_limits_and_weights(compiled):
     """Limits of weighted integrals, in either order."""

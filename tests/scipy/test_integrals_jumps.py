@@ -64,7 +64,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("f", "a", "b"), CASES)
 def test_moving_jumps(f, a, b):
     value, c, step = integral(f, a, b), 0.83, 1e-4

@@ -35,7 +35,7 @@ def same(name, *args, **kwargs):
 
 
 @MODES
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_one_axis(mode):
     """Correlations and means along one axis, with origins, for windows longer than the array."""
     w = np.array([1.0, -2.0, 0.5, 3.0])
@@ -51,7 +51,7 @@ def test_one_axis(mode):
 
 
 @MODES
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_windows(mode):
     """Filters of several axes."""
     w = RNG.normal(size=(3, 4))
@@ -113,6 +113,7 @@ def test_dtypes():
     same("map_coordinates", whole, np.array([[1.5, 2.2], [0.4, 3.3]]))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("order", range(6))
 def test_splines(order):
     """Coefficients, also of short axes."""
@@ -124,6 +125,7 @@ def test_splines(order):
         check_grads(same("spline_filter", X2, order), (X2,), order=1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", [2, 3, 4, 5])
 def test_splines_along_long_axes(order):
     """The recursive filter, whose sums beyond the borders are those of few elements."""
@@ -140,7 +142,7 @@ def test_splines_along_long_axes(order):
 
 @pytest.mark.parametrize("mode", SPLINE_MODES)
 @pytest.mark.parametrize("order", range(6))
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 def test_coordinates(order, mode):
     """Values at coordinates inside, at and beyond the borders."""
     points = np.stack([RNG.uniform(-9, 15, 40), RNG.uniform(-9, 15, 40)])
@@ -203,6 +205,7 @@ def test_derivatives_of_parameters(name, compiled):
     check_grads(wg.jit(f) if compiled else f, args, order=order)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_derivatives_of_a_mapping(compiled):
     """Coordinates that a function returns."""

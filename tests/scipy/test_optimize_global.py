@@ -33,7 +33,7 @@ def exact(a):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 def test_minima_and_derivatives(name, compiled):
     """Point, value, and their derivatives to order two, of the lowest minimum."""
     minimizer, options = getattr(optimize, name), CASES[name]
@@ -81,6 +81,7 @@ Y = np.array([1.0, 3.0, 2.5, 2.0, 4.0, 3.9, 7.0, 6.0])
 W = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 3.0, 1.0, 2.0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("increasing", [True, False])
 def test_isotonic_regression(increasing, compiled):

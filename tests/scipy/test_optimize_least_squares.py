@@ -33,12 +33,13 @@ def fitted(y, **how):
 
 @MODES
 @pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 def test_methods(method, compiled):
     """All methods, with derivatives to order two; residuals are not zero at the solution."""
     check_grads(mode(compiled, lambda y: fitted(y, method=method).x), (DATA,), order=1 + compiled)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_cost(compiled):
     """The derivative of the cost is that of the envelope theorem."""
@@ -64,7 +65,7 @@ def test_robust_losses(loss, compiled):
 
 @MODES
 @pytest.mark.parametrize("method", ["trf", "dogbox"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_bounds(method, compiled):
     """An active bound: the solution follows it, also by the gradient of the cost."""
 
@@ -80,7 +81,7 @@ def test_bounds(method, compiled):
 
 @MODES
 @pytest.mark.parametrize("absolute", [False, True])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_curve_fit(absolute, compiled):
     """Parameters and covariance, with derivatives with respect to data and errors."""
     sigma = 0.1 + 0.05 * T
@@ -134,6 +135,7 @@ RNG = np.random.default_rng(5)
 MATRIX, RIGHT = RNG.normal(size=(6, 4)), RNG.normal(size=6)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_nnls(compiled):
     """Solutions with zeros, and the norm of the residual."""

@@ -47,6 +47,7 @@ def test_values_and_gradients_of_the_cost(method, compiled):
         check_grads(mode(compiled, cost), data, order=2)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_solutions(compiled):
     """The solution by right-hand sides, matrices and bounds; not by costs."""
@@ -106,6 +107,7 @@ def test_refused_derivatives(compiled):
         mode(compiled, wg.grad(not_unique))(np.array([1.0]))
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_assignment(compiled):
     """Costs of assignments, for wide and high matrices, least and greatest."""

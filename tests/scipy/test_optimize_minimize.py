@@ -46,7 +46,7 @@ STARTS = {"powell": np.array([-1.0, 1.0]), "dogleg": np.array([1.45, 1.45])}
 SLOW = pytest.param("cobyla", marks=pytest.mark.slow)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 @MODES
 @pytest.mark.parametrize("method", [*list(TIGHT)[:-2], SLOW, "cobyqa"])
 def test_all_methods(method, compiled):
@@ -246,6 +246,7 @@ def test_a_batch(compiled):
     np.testing.assert_allclose(got, [wg.jacobian(f)(a) for a in many], rtol=1e-6)
 
 
+@pytest.mark.sample(3)
 @MODES
 @pytest.mark.parametrize("given", [True, "callable"])
 def test_given_gradients(given, compiled):

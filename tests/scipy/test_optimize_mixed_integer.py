@@ -27,6 +27,7 @@ def program(c=C, a=A, low=LOW, upper=UPPER):
     )
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_values_and_derivatives(compiled):
     """The cost and the solution by all data, to order two; SciPy's value."""

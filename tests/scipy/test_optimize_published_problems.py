@@ -156,6 +156,7 @@ EQUATIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", EQUATIONS)
 @pytest.mark.parametrize("method", ["hybr", "lm"])
 def test_equations(name, method):

@@ -64,6 +64,7 @@ def test_all_methods_of_root(method, compiled):
     np.testing.assert_allclose(tangent, expected @ A, rtol=1e-5)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_root_to_order_two(compiled):
     """Derivatives equal differences of whole solutions, to order two."""
@@ -209,6 +210,7 @@ def test_newton_of_an_array(compiled):
     assert np.all(converged)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_fixed_point(compiled):
     """A fixed point of coupled equations."""
@@ -217,6 +219,7 @@ def test_fixed_point(compiled):
     check_grads(mode(compiled, f), (np.array([0.5, -0.3]),), order=2)
 
 
+@pytest.mark.sample(1)
 @MODES
 def test_captured_values_and_loops(compiled):
     """Functions may capture tensors and contain loops; the solver may be called in one."""

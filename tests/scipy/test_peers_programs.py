@@ -312,6 +312,7 @@ PROXIMAL = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PROXIMAL)
 def test_fixed_points_of_proximal_steps(name):
     """Gradient step and proximal operator: derivatives at the fixed point."""

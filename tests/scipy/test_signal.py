@@ -64,6 +64,7 @@ SHAPES = [((5,), (3,)), ((3,), (6,)), ((1,), (4,)), ((4, 3), (2, 2)), ((2, 3), (
 # ---- convolution -------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_convolutions(kind, rng):
     for (n, m), mode in product(SHAPES, ("full", "same", "valid")):
@@ -119,6 +120,7 @@ def coefficients(rng, nb, na, kind="real"):
     return b, a
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_recursive_filters(kind, rng):
     for nb, na in LENGTHS:

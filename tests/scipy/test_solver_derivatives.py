@@ -25,7 +25,7 @@ def difference(f):
     return sum([c * (at(k) - at(-k)) for k, c in COEFFICIENTS.items()]) / STEP
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_of_solvers(name):
     f, accuracy = CASES[name], ACCURACY.get(name, 1e-8)

@@ -227,6 +227,7 @@ def test_elements_that_differ_by_rounding(library):
             check_operations(near, 1e-9)
 
 
+@pytest.mark.sample(1)
 def test_hessians_of_implicit_functions(library, monkeypatch):
     """Their elements are computed one by one, and differ from the transposed ones by rounding."""
     monkeypatch.setattr(matrix_patterns, "_MAX_BELOW", 0)
@@ -256,6 +257,7 @@ def test_nan_and_infinity(library):
                 sparse_solve(a.data * wrong, a.indices, a.indptr, np.ones((a.shape[0], 1)))
 
 
+@pytest.mark.sample(1)
 def test_random_effects_on_a_lattice(library, monkeypatch):
     monkeypatch.setattr(matrix_patterns, "_MAX_BELOW", 0)
     y = np.random.default_rng(2).poisson(2.0, size=(5, 5)).astype(float)

@@ -53,6 +53,7 @@ def test_assignments_are_those_of_scipy(name, what):
         assert x.format == want.format and x.shape == want.shape and x.dtype == want.dtype
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CLASSES)
 def test_derivatives(name):
     make = getattr(sparse, name)

@@ -194,7 +194,7 @@ def test_factorized():
 
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("unit", [True, False])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_triangular_systems(lower, unit):
     full = random_matrix(7, 0.5) + 3.0 * sp.eye_array(7)
     a = (sp.tril(full) if lower else sp.triu(full)).tocsr()
@@ -315,6 +315,7 @@ def test_slogdet(n, dtype, compiled):
     np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_derivatives_of_determinants(dtype):
     a = random_matrix(5, 0.4, dtype, seed=8)

@@ -41,6 +41,7 @@ def solution(name):
     return x
 
 
+@pytest.mark.sample(3)
 @EACH
 def test_values_and_derivatives(name):
     a, x = matrix_for(name), solution(name)
@@ -74,6 +75,7 @@ def test_complex_systems():
     np.testing.assert_allclose(x(data, wg.tensor(B)), np.linalg.solve(a.toarray(), B), rtol=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab", "minres"])
 def test_linear_operators(name):
     """Functions that capture tensors; nothing else is one."""

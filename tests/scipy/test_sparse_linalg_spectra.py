@@ -30,7 +30,7 @@ def symmetric(data):
 
 
 @pytest.mark.parametrize("how", [{"which": "LA"}, {"which": "SA"}, {"sigma": 4.3}], ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_eigsh(how):
     def values(data):
         return linalg.eigsh(symmetric(data), 2, return_eigenvectors=False, **how)
@@ -154,6 +154,7 @@ def test_options_that_are_refused():
 # ---- exponentials --------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_expm_multiply(dtype):
     a = GENERAL * (1.0 + (0.5j if dtype is complex else 0.0)) - 3.0 * sp.eye_array(N)
@@ -259,7 +260,7 @@ def _beam(p):
 
 
 @pytest.mark.parametrize("options", [{"which": "SA"}, {"sigma": 0.0}, {"sigma": 0.8}])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_generalized_eigenvalues(options):
     """A v = w M v: values as by LAPACK, derivatives of vectors too."""
     p = np.array([0.3, 1.0, 0.5])
@@ -321,7 +322,7 @@ P = np.array([0.3, 0.2])
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_generalized_eigs(form, dtype):
     """Values and vectors as by LAPACK; derivatives of both to second order."""
 
@@ -354,6 +355,7 @@ def test_generalized_eigs_compiled():
     np.testing.assert_allclose(wg.jit(wg.grad(f))(P), wg.grad(f)(P), rtol=1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["sparse", "operators"])
 def test_generalized_eigsh_of_complex_matrices_and_operators(form):
     def f(p):

@@ -106,7 +106,7 @@ def fuzz(data, rng, count):
     return read
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("which", range(4))
 def test_random_changes_give_an_error_of_ours_or_a_sound_object(which, rng):
     data = packed(list(samples())[which])

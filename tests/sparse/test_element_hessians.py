@@ -102,12 +102,14 @@ def check_further_derivatives(f, hess, x, weights):
     np.testing.assert_allclose(*twice, rtol=1e-8, atol=1e-9 * max(1.0, np.abs(twice[1]).max()))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_gathers_and_sums(rng, seed):
     _, hess, x, weights = check(rng, ENDS[:4])
     assert "passes" not in hess.plan(x, weights).explain()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_coupled_nodes(rng, seed):
     check(rng, ENDS + COUPLED)

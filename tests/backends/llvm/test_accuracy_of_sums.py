@@ -16,7 +16,7 @@ def error(found, x):
     return abs(float(found) - exact) / (np.finfo(x.dtype).eps * math.fsum(np.abs(x).tolist()))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES)
 def test_long_sums(dtype, size):

@@ -62,7 +62,7 @@ def given(columns=60, rows=120):
     return rng.normal(size=(rows, columns)), rng.normal(size=(rows, columns))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_results_are_as_in_numpy(program, dtype):
@@ -76,7 +76,7 @@ def test_results_are_as_in_numpy(program, dtype):
         assert np.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_derivatives(program):
     x, y = given(50, 100)
@@ -99,6 +99,7 @@ def loops_of(program, rows):
     return [n for n in graph if n.op.name == "scan"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_which_columns_are_carried(program):
     (loop,) = loops_of(program, 120)

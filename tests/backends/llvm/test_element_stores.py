@@ -93,7 +93,7 @@ def arguments(n, m):
     return rng.uniform(0.2, 0.9, (n, m)), rng.uniform(0.2, 0.9, m)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_values_and_gradients_are_those_of_python(program):
     """At two sizes: the second compilation is for all sizes."""

@@ -30,7 +30,7 @@ def around_zero(dtype, reach, count=900):
     return np.concatenate([p.astype(dtype) for p in parts])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name, limit", [("erf", 1.0), ("erfc", 3.2)])
@@ -40,7 +40,7 @@ def test_error_functions(name, limit, dtype):
     assert error < limit, (error, where)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", ["erf", "erfc"])
@@ -156,7 +156,7 @@ SMOOTH = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", list(SMOOTH))

@@ -110,11 +110,13 @@ def test_errors_are_small_over_the_whole_range(name, dtype):
     check(name, dtype, points(name, dtype, 1500))
 
 
+@pytest.mark.sample(1)
 @DTYPES
 def test_errors_of_powers_are_small(dtype):
     check("power", dtype, *pairs(dtype, 250))
 
 
+@pytest.mark.sample(1)
 @DTYPES
 def test_powers_of_special_values_are_those_of_c99(dtype):
     values = specials(dtype)
@@ -157,7 +159,7 @@ def processor(name):
     return target.create_target_machine(cpu=name, opt=2, reloc="pic", jit=True)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86's processors")
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

@@ -115,7 +115,7 @@ def test_width_changes_no_bit(name, dtype):
     check_widths(name, points(name, dtype, 800))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @X86
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

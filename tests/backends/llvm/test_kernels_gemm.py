@@ -77,7 +77,7 @@ def test_long_sums_are_added_up_in_blocks(dtype):
         check(rng.normal(size=(k, m)).astype(dtype).T, rng.normal(size=(k, n)).astype(dtype))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("m", [2, 5, 7, 13, 16])
 @pytest.mark.parametrize("n", [2, 31, 32, 33, 100])
@@ -131,7 +131,7 @@ def test_such_a_product_scaled_and_added_in_a_program():
         np.testing.assert_allclose(step(w, a, b, 0.3), w - 0.3 * (a @ b), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("m", [2, 5, 8, 13, 16])
 @pytest.mark.parametrize("n", [2, 3, 4, 31, 100])
@@ -168,7 +168,7 @@ def test_such_a_product_with_a_transpose_has_the_same_bits_on_several_threads():
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [32, 48, 64, 33])
 def test_results_that_are_written_past_the_caches(n, dtype):
@@ -228,7 +228,7 @@ def test_results_at_addresses_that_are_not_those_of_vectors():
         assert (memory[start + 50 * 32 :] == 7.0).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_such_a_product_of_unknown_sizes(dtype, threads):
@@ -263,7 +263,7 @@ def test_scaled_and_added(shape):
     check(a, b, c, alpha=2.0, beta=0.25)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("m", [0, 1, 3, 4, 12, 17, 40, 200, 100_003])
 def test_heights_that_are_not_known(m):
     rng = np.random.default_rng(4)
@@ -419,7 +419,7 @@ def test_blocks_with_few_columns_at_a_time(panels):
     np.testing.assert_allclose(c, a @ b, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("m", [0, 5, 100, 301])
 def test_large_products_of_unknown_sizes(m):
     rng = np.random.default_rng(22)

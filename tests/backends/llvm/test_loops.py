@@ -118,7 +118,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", DERIVATIVES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_in_memory_of_their_own(name, kind):

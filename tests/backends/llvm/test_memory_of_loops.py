@@ -156,7 +156,7 @@ def test_values(f):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", IN_PLACE + OTHERS, ids=lambda f: f.__name__)
 def test_gradients(f):
     def total(x):

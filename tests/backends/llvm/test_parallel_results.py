@@ -42,7 +42,7 @@ def leaves(x):
     return [np.asarray(y) for y in (x if isinstance(x, tuple) else (x,))]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_number_of_threads_changes_rounding_only(name, rng):
     f = FUNCTIONS[name]
@@ -128,7 +128,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_that_threads_share(name, dtype, rng):
@@ -157,7 +157,7 @@ BATCHES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", BATCHES)
 def test_batches_of_products_that_threads_share(name, rng):
     """Each product is that of one thread, bit for bit, also where parts do not divide a batch."""

@@ -39,7 +39,7 @@ def program(x, y, narrow):
     return np.copy(x.T), np.sum(y), np.tanh(y) * 0.5, x.T.astype(narrow)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wide", ["q", "d"])
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 15, 17, 33])
 def test_nothing_is_written_behind_a_row(n, wide):

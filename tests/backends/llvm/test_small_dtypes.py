@@ -151,7 +151,7 @@ def _tolerances(want, x):
     return eps, eps
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "dtype", [*DTYPES, *[pytest.param(d, marks=pytest.mark.slow) for d in MORE]]
 )

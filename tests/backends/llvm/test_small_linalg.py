@@ -73,7 +73,7 @@ def _with_block(a, size):
     return out
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", range(2, ROWS + 1))
 def test_eigenvalues_and_vectors(n, rng):
     for uplo in "LU" if n < 5 else "L":
@@ -179,7 +179,7 @@ def test_threads(rng):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [

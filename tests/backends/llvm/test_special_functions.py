@@ -279,6 +279,7 @@ def several(x):
     return np.sum(digamma_s(x + 1.0)), jv_s(1.5, x[::-1]), lambertw_s(x, 0), airy_s(x) * 2.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_tails(dtype):
     """All lengths to 40 by the code for symbolic lengths, some by code of their own."""

@@ -54,6 +54,7 @@ def work(program, n, calls):
 SIZES = [(5, 20), pytest.param((150, 600), marks=pytest.mark.slow)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scale", SIZES, ids=["short", "long"])
 @pytest.mark.parametrize(
     # Of thomas, whose stores rules follow, 2360; 70 are for the keys of files, which are not

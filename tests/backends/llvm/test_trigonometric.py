@@ -112,7 +112,7 @@ def test_near_multiples_of_a_right_angle(name, dtype):
     check_errors(name, LIMITS[name], multiples(dtype, 400))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @DTYPES
 @pytest.mark.parametrize("name", PERIODIC)
 def test_numbers_closest_to_multiples_of_a_right_angle(name, dtype):
@@ -198,7 +198,7 @@ def test_width_changes_no_bit(name, dtype):
     check_widths(name, *(planes(dtype, 200) if name == "arctan2" else [points(name, dtype, 800)]))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @X86
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

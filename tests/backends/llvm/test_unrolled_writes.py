@@ -213,7 +213,7 @@ def test_written_values_are_cast():
 # ---- many arrays joined --------------------------------------------------------------------------
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 40])
 def test_stacked_and_concatenated(count):
     rng = np.random.default_rng(count)

@@ -60,6 +60,7 @@ def test_fit_is_the_loop_by_hand():
     assert all(m.training for m in Net().modules()) and model.training
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{}, {"accumulate": 3, "clip_norm": 0.1, "ema": 0.9}])
 def test_compiled_training_is_the_same_training(options):
     eager, compiled = Net(), Net()

@@ -174,30 +174,37 @@ def object_of(text: str, quick: bool = False) -> bytes:
     with _LOCK:
         module = llvm.parse_assembly(text) if quick else optimized(text)
         try:
-            image = bytes(machine(quick).emit_object(module))
-            if has("avx512f") and has_wrong_register(image):
-                # Without level 2 instructions are chosen differently.
-                image = bytes(machine(quick=True).emit_object(module))
-                if has_wrong_register(image):
-                    raise BackendError(
-                        "LLVM generated an instruction that cannot address its register. Use "
-                        f'backend="interpret" for this function{at(user_line())}.'
-                    )
-            return image
+            return _image_of(module, quick)
         finally:
             module.close()  # under the lock: another thread may fork
 
 
+def _image_of(module: Any, quick: bool) -> bytes:
+    image = bytes(machine(quick).emit_object(module))
+    if has("avx512f") and has_wrong_register(image):
+        # Without level 2 instructions are chosen differently.
+        image = bytes(machine(quick=True).emit_object(module))
+        if has_wrong_register(image):
+            raise BackendError(
+                "LLVM generated an instruction that cannot address its register. Use "
+                f'backend="interpret" for this function{at(user_line())}.'
+            )
+    return image
+
+
+@functools.lru_cache(maxsize=256)
 def coroutine_object(text: str) -> bytes:
-    """The object file of a module with coroutines (``llvm.coro``), optimized little."""
+    """The object file of a module with coroutines (``llvm.coro``), optimized little; cached."""
+    check_memory(memory_of_text(text))
     with _LOCK:
         module = optimized(text)
-        options = llvm.create_pipeline_tuning_options(speed_level=0)
-        builder = llvm.create_pass_builder(machine(), options)
-        builder.getModulePassManager().run(module, builder)  # splits coroutines
-        split = str(module)
-        module.close()
-    return object_of(split, quick=True)
+        try:
+            options = llvm.create_pipeline_tuning_options(speed_level=0)
+            builder = llvm.create_pass_builder(machine(), options)
+            builder.getModulePassManager().run(module, builder)  # splits coroutines
+            return _image_of(module, quick=True)
+        finally:
+            module.close()
 
 
 def assembly_of(text: str) -> str:
