@@ -161,6 +161,7 @@ def test_shallow_water_in_full(count):
     shallow_water(count)
 
 
+@pytest.mark.slow  # tests/distributed/checks_of_pipeline.py
 def test_a_pipeline_of_one_process():
     text, _ = run("pipeline.py", "--steps", "3", "--width", "8")
     assert "process 0: layers 0 to 10" in text
@@ -183,6 +184,7 @@ def test_the_nile_agrees_with_published_values():
     assert figure(text, r"regression differs by (\S+)") < 1e-8
 
 
+@pytest.mark.slow  # tests/test_loop_benchmarks.py has GARCH
 def test_volatility_agrees_with_a_plain_loop():
     pytest.importorskip("matplotlib", reason=NEEDS)
     text, _ = run("volatility.py")

@@ -249,7 +249,7 @@ def test_a_child_forked_while_another_thread_holds_locks():
     thread = threading.Thread(target=spin)
     thread.start()
     try:
-        for _ in range(20):
+        for _ in range(8):  # each copies the tables of all pages of this process
             with warnings.catch_warnings():  # that forking with threads is delicate is known
                 warnings.simplefilter("ignore", DeprecationWarning)
                 child = os.fork()

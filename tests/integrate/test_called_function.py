@@ -52,6 +52,7 @@ def test_gradients_are_those_of_inlined_functions(method, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow  # test_solve.py has both, of functions that are inlined
 @pytest.mark.parametrize("method", ["RK23", pytest.param("rodas4", marks=pytest.mark.slow)])
 def test_second_derivatives_and_batches(method, monkeypatch):
     run = total(method)

@@ -105,6 +105,7 @@ def logarithms_of_cells(logs, method="tsit5"):
     return np.log(found.y[1:, 1:4] + 1.0).ravel()
 
 
+@pytest.mark.slow  # another model beside that of signalling
 def test_rates_of_immune_cells_are_recovered():
     true = np.log(np.array(list(RATES.values())))
     found = fitted(

@@ -1,12 +1,13 @@
 """The state of wengert's sources: what a cached file depends on beside its own inputs.
 
-library_sources    paths, sizes and times of all source files, and the versions of Python,
-                   NumPy and SciPy
+library_sources    a checksum of paths, sizes and times of all source files, and of the versions of
+                   Python, NumPy and SciPy
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sys
 from typing import Any
@@ -22,7 +23,11 @@ _EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the 
 
 @functools.cache
 def library_sources() -> bytes | None:
-    """The state of wengert's sources and of its dependencies; None if it is not known."""
+    """The state of wengert's sources and of its dependencies; None if it is not known.
+
+    A checksum, which each key contains: the names and times themselves are 190 KB, and to hash them
+    takes longer than to hash a program.
+    """
     versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
     found: list[Any] = [repr(versions)]
     pending = [FOLDER]
@@ -40,4 +45,6 @@ def library_sources() -> bytes | None:
                         pending.append(entry.path)
     except OSError:  # not installed as files
         return None
-    return "\n".join(sorted(found)).encode() if len(found) > 1 else None
+    if len(found) == 1:
+        return None
+    return hashlib.sha256("\n".join(sorted(found)).encode()).digest()
