@@ -1,7 +1,7 @@
 """Which cases of a parametrised test are run: `sample` and `--quick`, and how long tests take.
 
     sample(n)    mark of a test function: n of its cases are in every run, the rest are `slow`;
-                 sample(1) takes another case in each function, whatever order they stand in
+                 sample(1) takes another case in each function, sample(1, first=0) the first
     --quick      two cases of each function, none of a function whose cases take long
     spread       the choice: cases that differ in as many parameters as can be
     Durations    processor seconds of files and functions, for tests/run.py
@@ -46,6 +46,7 @@ def sampled(items: Sequence[Any], quick: bool) -> None:
             count = min(count, most) if seconds / len(cases) < LONG else 0
         # Functions with the same parameters (methods, dtypes) do not all take the first.
         first = zlib.crc32(name.encode()) if count == 1 and mark is not None else 0
+        first = first if mark is None else mark.kwargs.get("first", first)
         chosen = {cases[k] for k in spread([parameters(case) for case in cases], count, first)}
         for case in cases:
             if case not in chosen:

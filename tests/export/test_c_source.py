@@ -31,7 +31,7 @@ def library(exported, *options):
     return Library(exported, path) if path.exists() else None
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["values", "gradient"])
 def test_random_programs(seed, kind, tmp_path):
