@@ -96,7 +96,7 @@ def cases():
     ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @needs_gcc
 @pytest.mark.parametrize("name", cases())
 def test_answers_agree_with_c(name):

@@ -426,6 +426,7 @@ def test_flatten():
     assert hessian(lambda v: np.sum(unflatten(v)["x"] ** 3))(start)[2, 2] == 12.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("optimize", [sgd, rmsprop, adam])
 def test_optimizers(optimize):
     seen = []

@@ -144,6 +144,7 @@ def test_missing_convergence_warns(diabetes):
 # ---- classes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_logistic_regression_agrees_with_scikit_learn(iris, classes, intercept):

@@ -149,7 +149,7 @@ def _loss(program, loop, w):
     return f
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_gradients_are_those_of_the_unrolled_loop(program, dtype):
@@ -175,7 +175,7 @@ def test_gradients_are_those_of_central_differences(program):
     np.testing.assert_allclose(slope, line, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_second_derivatives(program):
     x, w = _inputs()

@@ -217,7 +217,7 @@ def scalar(f: Any, loop: Any) -> Any:
     return lambda A: (wnp.sin(f(A, loop)) * 1.5).sum()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_values_and_gradients_are_those_of_the_python_loop(f: Any, backend: str) -> None:

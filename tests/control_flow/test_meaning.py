@@ -319,6 +319,7 @@ def test_tensors_from_outside_receive_gradients():
         np.testing.assert_allclose(w.grad.numpy(), expected, 1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_second_derivatives_of_branches_with_one_number(dtype):
     """A number in half precision is not taken for the token of messages (core/message_order.py)."""

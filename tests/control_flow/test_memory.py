@@ -41,7 +41,7 @@ def test_no_schedule_takes_fewer_steps(slots):
         assert max((a.slot for a in actions), default=0) < slots
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @pytest.mark.parametrize("kept", [stored_by_count, stored_by_distance])
 def test_the_backward_pass_from_what_is_left(kept, block):
@@ -121,6 +121,7 @@ def test_gradients_are_the_same(slots):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("slots", [1, 2, 3, 50])
 def test_loops_of_unknown_length(slots):
     for got in ways(wg.grad(lambda a: newton(a, slots)), 2.0):

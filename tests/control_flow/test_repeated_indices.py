@@ -64,7 +64,7 @@ def never(x):
 FUNCTIONS = [rows_of_a_table, sparse_product, gathered_and_written, as_many_as_it_has, never]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_compiled_gradients_are_those_of_eager_runs(f):
     x = _rng().uniform(0.1, 0.9, N)
@@ -74,7 +74,7 @@ def test_compiled_gradients_are_those_of_eager_runs(f):
     check_grads(wg.jit(f), (x,), order=1)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_second_derivatives(f):
     x, v = _rng().uniform(0.1, 0.9, N), _rng().normal(size=N)

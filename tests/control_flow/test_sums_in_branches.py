@@ -189,7 +189,7 @@ def test_loops_that_end(f):
 ALL = [*PROGRAMS, slices, element_written_again, newton]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", ALL)
 def test_the_work_of_a_step_does_not_grow_with_the_array(f):
     """The loop has as many operations, and all arrays that it carries are written in place."""

@@ -263,7 +263,7 @@ def test_eager(name):
             require(name, way, derivative(f, way)(at(name)))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_graphs(name):
     """Interpreted and native, several derivatives in one graph."""

@@ -52,7 +52,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_kinks(name):
     check(CASES[name])

@@ -50,7 +50,7 @@ def program(x):
     return np.sum(rows) + np.sum(np.sort(x, axis=0)[0]) * np.max(x) + np.vdot(x, np.sqrt(x))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_derivatives_do_not_depend_on_the_layout(name):
     given = np.asarray(LAYOUTS[name])

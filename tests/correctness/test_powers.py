@@ -52,13 +52,13 @@ WRITTEN = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_powers(name):
     check(CASES[name])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize("how", WRITTEN)
 def test_whole_exponents_at_zero_and_below(how, n):

@@ -67,13 +67,13 @@ TIES = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products(name):
     check(PRODUCTS[name])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TIES)
 def test_ties(name):
     check(TIES[name])
@@ -109,6 +109,7 @@ def test_modes_choose_the_same_elements(x):
     everywhere(f, x, gradient=wg.grad(f)(np.array(x)), hessian=np.zeros((3, 3)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("product", [np.prod, np.cumprod])
 @pytest.mark.parametrize("way", [lambda f: f, wg.jit], ids=["eager", "native"])
 def test_infinite_factors_of_a_branch_not_taken(product, way):

@@ -112,7 +112,7 @@ def test_elementary_functions_have_the_same_bits(tmp_path):
     np.testing.assert_array_equal(called("f", x)[0], wg.jit(f)(x))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128", "int64", "int8", "bool"])
 def test_dtypes(dtype, tmp_path):
     def f(x):

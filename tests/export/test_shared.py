@@ -116,7 +116,7 @@ def test_random_programs(seed, kind, tmp_path):
         assert not differing(library("f", *world), wanted, eps), str(bundle)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "bool", "float16", "uint8"])
 def test_dtypes(dtype, tmp_path):
     def f(x):

@@ -368,7 +368,7 @@ def wrong(style, factor):
     return as_operation(Double), {}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("style", ["behavior", "operator", "primitive", "decorated", "op"])
 def test_check_op_detects_wrong_rules_of_all_styles(style):
     for factor in (1.0, 1.0 + 1e-4):

@@ -256,7 +256,7 @@ RIGHT = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", RIGHT, ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(f)(X.copy()), f(X.copy()), rtol=1e-12)

@@ -140,7 +140,7 @@ def test_calls_alone_are_rewritten_to_other_code(folder, count):
     assert count == ["total", "total"]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "damage",
     [

@@ -102,7 +102,7 @@ def stored_twice_in_a_branch(x, a):
     return np.sum(x * WEIGHTS)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "f",
     [

@@ -386,7 +386,7 @@ PYTHON = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", [*NODES, *PYTHON], ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-12)

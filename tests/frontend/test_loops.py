@@ -223,7 +223,7 @@ LOOPS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["llvm", "interpret"])
 def test_values_and_gradients(f, backend):

@@ -222,7 +222,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_writes_reach_all_names(f):
     compiled, gradient = wg.jit(f), wg.grad(f, (0, 1))

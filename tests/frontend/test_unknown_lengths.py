@@ -147,7 +147,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices(name):
     agrees(MATRICES[name], A, X, K, first=(0, 1))

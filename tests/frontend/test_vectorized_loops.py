@@ -328,14 +328,14 @@ def compare(f, *sizes):
         np.testing.assert_allclose(a, b, rtol=1e-6 if f is single_precision else 1e-10, atol=1e-12)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", INDEPENDENT)
 def test_independent(f):
     assert "scan" not in operations(wg.trace(f)(A.copy(), B.copy(), x.copy()))
     compare(f)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", DEPENDENT)
 def test_dependent(f):
     assert {"scan", "while"} & set(operations(wg.trace(f)(A.copy(), B.copy(), x.copy())))
@@ -399,7 +399,7 @@ def test_inner_loops(f):
     compare(f)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "f", [symm, syrk, elimination, lower_by_sums, parts_of_rows, whole_trmm, total, shifted]
 )

@@ -69,6 +69,7 @@ PARTS = [0, -1, np.array(1), slice(1, 3), slice(None, None, -1), Ellipsis, None,
          np.array([[0, 1], [1, 0]]), np.array([True, False, True])]  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_every_index_has_the_shape_that_numpy_gives_it(count):
     x = np.arange(60.0).reshape(5, 4, 3)

@@ -134,6 +134,7 @@ def test_equilibrated():
         assert np.all((largest == 0.0) | ((largest > 0.2) & (largest <= 2.0)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab"])
 def test_products_with_a_singular_matrix(method):
     """A Laplace operator without boundary values: what depends on the constant is an error."""

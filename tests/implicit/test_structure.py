@@ -107,7 +107,7 @@ def test_equal_to_dense_systems(case, transform, compiled):
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("case", ["diagonal", "banded 1 1", "banded 2 0"])
 def test_batches_and_complex(case, compiled):

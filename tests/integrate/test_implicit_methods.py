@@ -92,7 +92,7 @@ def test_stiff_problems(problem, method):
     np.testing.assert_allclose(found.y, expected, rtol=2e-5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", ["rodas4", "kvaerno3", "kvaerno4"])
 def test_robertson(method):
     f, y0, end, expected = PROBLEMS["robertson"]

@@ -210,7 +210,7 @@ SOLVED = {  # where LAPACK is asked in another order, digits may differ
 MATRIX = np.array([[1, 2, 0], [3, 1, 2], [0, 1, 1]])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "dtype", [pytest.param(d, marks=[] if d in "?b" else pytest.mark.slow) for d in DTYPES]
 )

@@ -32,7 +32,7 @@ def newton_to_tolerance(x):
 ARGUMENTS = [lambda: 3.0, lambda: np.float64(3.0), lambda: np.float32(3.0), lambda: np.array(3.0)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", [doubled, newton, newton_to_tolerance], ids=lambda f: f.__name__)
 def test_values_for_each_kind_of_argument(f):
     compiled = wg.jit(f)

@@ -74,7 +74,7 @@ def agree(a, b, rtol=1e-11):
         np.testing.assert_allclose(a[1][name], b[1][name], rtol=rtol, atol=rtol)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_steps_agree_with_eager_ones(name):
     got, want = run(wg.jit, OPTIMISERS[name]), run(EAGER, OPTIMISERS[name])

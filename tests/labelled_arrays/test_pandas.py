@@ -522,7 +522,7 @@ def test_a_mutated_argument_is_not_kept():
 # ---- beside tensors ------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "f",
     [

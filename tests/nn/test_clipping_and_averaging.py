@@ -99,6 +99,7 @@ def trained(decorate, clip, dtype):
     return said, [p.numpy() for p in model.parameters()], average.state_dict()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "clip",

@@ -161,6 +161,7 @@ def test_minimize_with_every_method(method):
     np.testing.assert_allclose(found.x["b"], 1.0, atol=2 * METHODS[method])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["BFGS", "Newton-CG", "trust-exact"])
 def test_compiled_minimize_agrees_with_eager(method):
     """Both converge: with the default `tol` Newton-CG stops 4e-3 from the minimum, where rounding

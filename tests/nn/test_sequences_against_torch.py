@@ -107,7 +107,7 @@ def digest(f, *args):
     return [float(loss), *[float(np.sum(b * wave(b.shape, 70))) for b in bars]]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", CASES)
 def test_as_torch(name, compiled):

@@ -87,7 +87,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("namespace", [wnp, anp], ids=["wengert.numpy", "compat"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_values_and_derivatives(case, namespace):

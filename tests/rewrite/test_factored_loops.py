@@ -111,7 +111,7 @@ def test_factors_made_outside_stay_outside_and_native(name):
         assert backend("llvm").program(graph).host_callbacks == []
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_gradients_are_those_of_eager(name):
     f = ALL[name]
@@ -123,6 +123,7 @@ def test_values_and_gradients_are_those_of_eager(name):
     np.testing.assert_allclose(compiled[1][1], by_b, rtol=1e-8, atol=1e-11)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["fori", "transposed", "until"])
 def test_a_simplified_graph_has_the_same_derivatives(name):
     f = LOOPS[name]
@@ -139,6 +140,7 @@ def test_a_simplified_graph_has_the_same_derivatives(name):
     np.testing.assert_allclose(wg.jit(pushed)(PERMUTED, B), expected, rtol=1e-8, atol=1e-11)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "c8", "c16"])
 def test_other_dtypes_and_adjoints(dtype):
     a = (A + 1j * A[::-1] if dtype[0] == "c" else A).astype(dtype)
@@ -194,6 +196,7 @@ def test_a_loop_without_steps_refuses_nothing():
     assert counted(traced(cholesky_until, SPD, B, 3)) == [0, 1]  # it may have to refuse nothing
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["inv", "cholesky", "qr", "svd"])
 def test_other_factorizations_move_before_a_loop_that_has_a_step(name):
     parts = {

@@ -55,6 +55,7 @@ def test_fourier_transforms(name, rng):
         assert_modes_are_transposes(function, x, rng)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
 def test_cosine_and_sine_transforms(name, rng):
     function, scipy_function = getattr(ours, name), getattr(theirs, name)

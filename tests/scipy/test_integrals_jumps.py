@@ -110,6 +110,7 @@ UNKNOWN = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", UNKNOWN)
 def test_unknown_positions_are_refused(f):
     value = integral(f, 0.0, 2.0)

@@ -61,7 +61,7 @@ def test_derivatives_by_errors_of_data(method):
     check_grads(f, (Y, np.linspace(0.1, 0.5, 11), COVARIANCE), order=1, modes=("rev",), rtol=1e-3)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", [None, "trf", "dogbox"])
 def test_bounds(method):
     """Pairs and Bounds; the initial guess is within them; ends have derivatives."""

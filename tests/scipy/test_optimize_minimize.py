@@ -246,7 +246,7 @@ def test_a_batch(compiled):
     np.testing.assert_allclose(got, [wg.jacobian(f)(a) for a in many], rtol=1e-6)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @MODES
 @pytest.mark.parametrize("given", [True, "callable"])
 def test_given_gradients(given, compiled):

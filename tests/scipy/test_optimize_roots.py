@@ -344,6 +344,7 @@ def test_interrupts_pass():
         )(8.0)
 
 
+@pytest.mark.sample(3)
 @MODES
 @pytest.mark.parametrize("n", [12, 200])
 def test_jacobians_with_large_constants(n, compiled):

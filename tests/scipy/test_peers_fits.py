@@ -119,7 +119,7 @@ def test_robust_losses(loss, f_scale):
     np.testing.assert_allclose(got, slope_by_differences(fit, 2.5, 1.0, 1e-4), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("loss", "f_scale"), [("linear", 1.0), ("cauchy", 1.0), ("soft_l1", 0.2), ("huber", 1.0)]
 )

@@ -64,7 +64,7 @@ SHAPES = [((5,), (3,)), ((3,), (6,)), ((1,), (4,)), ((4, 3), (2, 2)), ((2, 3), (
 # ---- convolution -------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_convolutions(kind, rng):
     for (n, m), mode in product(SHAPES, ("full", "same", "valid")):
@@ -120,7 +120,7 @@ def coefficients(rng, nb, na, kind="real"):
     return b, a
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_recursive_filters(kind, rng):
     for nb, na in LENGTHS:
@@ -297,6 +297,7 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_spectra(kind, rng):
     x, y = draw(rng, (2, 40), kind), draw(rng, (2, 35), kind)

@@ -150,7 +150,7 @@ def test_values_and_derivatives(name, form, rng):
     )
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize(
     "name",

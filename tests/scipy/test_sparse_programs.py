@@ -67,7 +67,7 @@ def steps(rng, shape):
     return made, shape
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_programs(seed):
     rng = np.random.default_rng(1000 + seed)

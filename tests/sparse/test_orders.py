@@ -21,7 +21,7 @@ DERIVATIVES = [
 ]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("sparse", "dense", "f"), DERIVATIVES)
 @pytest.mark.parametrize("order", ["csr", "csc"])
 @pytest.mark.parametrize("triangle", [None, "lower", "upper"])
@@ -43,7 +43,7 @@ def test_orders_and_triangles(rng, sparse, dense, f, order, triangle):
     assert np.array_equal(plan.indices, plan.cols if order == "csr" else plan.rows)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("sparse", "dense", "f"), DERIVATIVES)
 @pytest.mark.parametrize("triangle", [None, "lower"])
 def test_given_positions(rng, sparse, dense, f, triangle):

@@ -57,7 +57,7 @@ def test_each_body_is_printed_once_under_its_own_name():
     assert text.count("sin %") == text.count("cos %") == 1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_tables_pictures_and_pages(name):
     graph = traced(name)

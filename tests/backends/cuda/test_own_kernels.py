@@ -35,7 +35,7 @@ def test_normal_numbers_of_a_stream_are_those_of_the_host():
     assert np.array_equal(got, wanted)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64, np.int16])
 @pytest.mark.parametrize("threads", [1, 64])
 def test_repeated_positions_are_added_in_order(dtype, threads, no_host_callbacks):

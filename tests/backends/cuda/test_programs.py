@@ -66,6 +66,7 @@ def gathered(x, w):
     return np.sum(x[i] ** 3) + np.sum(np.cumsum(x, axis=0)[3])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("function", [rows, lorenz, branches, solved, gathered])
 def test_values_and_gradients(function):
     rng = np.random.default_rng(4)

@@ -21,6 +21,7 @@ def places(x):
     return [find(x, axis=axis) for find in (np.argmin, np.argmax) for axis in (None, 0, 1)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [float, np.float32, np.int8])
 def test_the_first_place(dtype):
     compiled = wg.jit(places)

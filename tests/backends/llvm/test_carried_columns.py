@@ -62,7 +62,7 @@ def given(columns=60, rows=120):
     return rng.normal(size=(rows, columns)), rng.normal(size=(rows, columns))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_results_are_as_in_numpy(program, dtype):
@@ -99,7 +99,7 @@ def loops_of(program, rows):
     return [n for n in graph if n.op.name == "scan"]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_which_columns_are_carried(program):
     (loop,) = loops_of(program, 120)

@@ -196,7 +196,7 @@ GROUPS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("strided", [False, True])
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("group", GROUPS)

@@ -156,7 +156,7 @@ SMOOTH = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", list(SMOOTH))

@@ -103,7 +103,7 @@ def check(name, dtype, *args):
     return found
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @DTYPES
 @pytest.mark.parametrize("name", UNARY)
 def test_errors_are_small_over_the_whole_range(name, dtype):

@@ -51,7 +51,7 @@ def points(name, dtype, count, seed=0):
     return np.concatenate([*parts, above_one.astype(dtype), (2 - above_one).astype(dtype)])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @DTYPES
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -115,7 +115,7 @@ def test_width_changes_no_bit(name, dtype):
     check_widths(name, points(name, dtype, 800))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @X86
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

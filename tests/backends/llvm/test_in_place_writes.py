@@ -142,7 +142,7 @@ def test_elements_that_are_not_finite(program):
         np.testing.assert_allclose(y, x, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", PROGRAMS[:11], ids=lambda p: p.__name__)
 def test_gradients_are_those_of_the_tape(program):
     def loss(a, b):

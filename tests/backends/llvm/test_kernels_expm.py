@@ -19,7 +19,7 @@ def check(x, strided=False, tolerance=1e-12):
     agree(found, wanted, tolerance)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16", "i4"])
 def test_expm(dtype):
     rng = np.random.default_rng(0)

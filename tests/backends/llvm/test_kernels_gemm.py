@@ -77,7 +77,7 @@ def test_long_sums_are_added_up_in_blocks(dtype):
         check(rng.normal(size=(k, m)).astype(dtype).T, rng.normal(size=(k, n)).astype(dtype))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("m", [2, 5, 7, 13, 16])
 @pytest.mark.parametrize("n", [2, 31, 32, 33, 100])
@@ -320,7 +320,7 @@ def test_copies_of_transposes(dtype):
         assert (found == wanted).all()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("threads", [1, 2, None])
 @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "ij,kj->ik", "ji,jk->ik"])
 def test_large_products_on_one_thread_and_on_several(subscripts, threads):

@@ -56,7 +56,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", FLOATS + OTHERS)
 def test_matmul_in_all_dtypes(dtype):
     rng = np.random.default_rng(0)

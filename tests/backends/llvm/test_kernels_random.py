@@ -84,7 +84,7 @@ def test_many_normal_numbers(dtype):
     check("random_normal", STATES[3], (400_000,), dtype)  # some are from the tail
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["i8", "u8", "i4", "u4", "i2", "u2", "i1", "u1"])
 def test_integers_are_those_of_numpy(dtype):
     limits = np.iinfo(dtype)

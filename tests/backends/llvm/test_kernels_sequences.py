@@ -42,7 +42,7 @@ def check(name, *operands, strided=False, tolerance=None, **params):
     agree(found, wanted, tolerance)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_running_sums(dtype):
     rng = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_running_extremes(dtype):
         check("running", x, axis=axis, largest=False)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_recurrences(dtype):
     rng = np.random.default_rng(3)

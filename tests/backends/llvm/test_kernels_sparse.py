@@ -34,7 +34,7 @@ def operands(name, rng, dtype, tail, lead=()):
     return [draw(rng, (*lead, *shape), dtype) for shape in shapes], params
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kernels_agree_with_the_interpreter(name, dtype, rng):

@@ -156,7 +156,7 @@ def test_values(f):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", IN_PLACE + OTHERS, ids=lambda f: f.__name__)
 def test_gradients(f):
     def total(x):
@@ -166,6 +166,7 @@ def test_gradients(f):
     np.testing.assert_allclose(wg.jit(gradient)(X), gradient(X), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", IN_PLACE, ids=lambda f: f.__name__)
 def test_no_array_beside_the_result(f):
     profile = wg.profile(f, repeats=1)(X)

@@ -49,7 +49,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_memory_that_is_not_there(name, rng):
     f, shape = FUNCTIONS[name]

@@ -29,7 +29,7 @@ def blocks_of(f, *args):
 # ---- values ------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_products_of_vectors_and_matrices(shape, dtype):

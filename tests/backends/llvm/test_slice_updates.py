@@ -74,7 +74,7 @@ def arguments(rows=6, columns=21):
     return random.normal(size=(rows, columns)), random.normal(size=columns)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_values(f):
     x, v = arguments()
@@ -82,7 +82,7 @@ def test_values(f):
     np.testing.assert_allclose(wg.jit(f)(x.copy(), v), expected, rtol=1e-12)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_gradients(f):
     x, v = arguments(5, 12)

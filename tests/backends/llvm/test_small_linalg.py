@@ -73,7 +73,7 @@ def _with_block(a, size):
     return out
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("n", range(2, ROWS + 1))
 def test_eigenvalues_and_vectors(n, rng):
     for uplo in "LU" if n < 5 else "L":
@@ -122,6 +122,7 @@ def test_nothing_is_called(rng):
             agree(x, y)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_eigenvalues_without_vectors(n, rng):
     """The same numbers, and no memory or code for the matrix of vectors."""
@@ -179,7 +180,7 @@ def test_threads(rng):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [

@@ -82,7 +82,7 @@ def test_values(n, dtype, rng):
         check(all_of_one, a, p, b, c)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*UNARY, "solve", "cholesky"])
 def test_batches_of_all_sizes(name, rng):
     """One program for all lengths; a batch may be shorter than a register."""
@@ -137,7 +137,7 @@ def test_solutions_are_backward_stable(n, rng):
     assert np.median(residual / size) <= 2 * np.median(usual) + EPS
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_rows_are_exchanged(n):
     every = np.array([np.eye(n)[list(p)] for p in itertools.permutations(range(n))])
@@ -304,7 +304,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products(name, rng):
     fun = PRODUCTS[name]

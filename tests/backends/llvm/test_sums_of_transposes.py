@@ -33,6 +33,7 @@ def test_sums(name):
         assert np.allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["product", "matrices", "columns", "both"])
 def test_derivatives(name):
     A, x = given()

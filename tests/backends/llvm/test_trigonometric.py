@@ -93,7 +93,7 @@ def closest(dtype):
     return np.array(found).astype(dtype)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @DTYPES
 @pytest.mark.parametrize("name", UNARY)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -198,7 +198,7 @@ def test_width_changes_no_bit(name, dtype):
     check_widths(name, *(planes(dtype, 200) if name == "arctan2" else [points(name, dtype, 800)]))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @X86
 @DTYPES
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

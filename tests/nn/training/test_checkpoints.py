@@ -58,7 +58,7 @@ def ends(model, options, history):
 
 
 # In the middle of an epoch of 7 batches (4 steps of two), at its end, and in the last epoch.
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("accumulate", "stop"), [(1, 1), (1, 7), (1, 8), (1, 20), (2, 3), (2, 4), (2, 11)]
 )
