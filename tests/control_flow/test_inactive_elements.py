@@ -52,7 +52,6 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_only_active_elements_read(f):
     for g in (f, wg.grad(f)):

@@ -109,7 +109,6 @@ def test_modes_choose_the_same_elements(x):
     everywhere(f, x, gradient=wg.grad(f)(np.array(x)), hessian=np.zeros((3, 3)))
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("product", [np.prod, np.cumprod])
 @pytest.mark.parametrize("way", [lambda f: f, wg.jit], ids=["eager", "native"])
 def test_infinite_factors_of_a_branch_not_taken(product, way):

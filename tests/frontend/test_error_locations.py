@@ -110,7 +110,6 @@ def of_the_same_loop(x, rows):
     return s
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("derive", [lambda f: f, wg.grad, wg.value_and_grad, wg.hessian])
 def test_equal_loops_of_two_functions_name_their_own_lines(derive):
     x, rows = np.linspace(1.0, 2.0, 30), np.arange(20)

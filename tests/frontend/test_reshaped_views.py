@@ -57,7 +57,6 @@ def rows_of_a_copy(A, x):
     return (A**2).sum()
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(
     "f", [of_a_vector, in_loops, of_a_slice, of_a_copy, rows_of_a_copy], ids=lambda f: f.__name__

@@ -92,7 +92,6 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_compiled_functions_are_right(f):
     np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-12)

@@ -62,7 +62,6 @@ def polynomials(table):
     return [list(row[1:]) for row in total]
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_conditions_of_the_stated_order_hold(name):
     table = EXPLICIT[name]
@@ -86,7 +85,6 @@ def test_the_error_estimate_is_that_of_an_embedded_method(name):
         assert max(errors(a, padded(weights, a), embedded + 1, lambda tree: Fraction(0))) > VIOLATED
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_the_interpolant_has_its_order(name):
     table = EXPLICIT[name]

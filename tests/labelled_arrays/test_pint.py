@@ -84,7 +84,6 @@ def test_compiled_functions():
     same(wg.jit(lambda t: t * K)(2.0), 4.0, "N/m")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("f", "values", "unit"),
     [

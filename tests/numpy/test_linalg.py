@@ -224,7 +224,6 @@ def test_spectral_norm_shares_a_tie():
 # ---- determinants ------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 def test_determinant_of_a_singular_matrix(rank, rng):
     for kind, order, n in ((float, 3, 3 + rank // 3), (complex, 2, 4)):

@@ -196,7 +196,6 @@ def test_a_loop_without_steps_refuses_nothing():
     assert counted(traced(cholesky_until, SPD, B, 3)) == [0, 1]  # it may have to refuse nothing
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["inv", "cholesky", "qr", "svd"])
 def test_other_factorizations_move_before_a_loop_that_has_a_step(name):
     parts = {

@@ -153,7 +153,6 @@ COUNTS = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", COUNTS)
 def test_each_loop_runs_once(name):
     """One loop forward and one back, also for second derivatives along a direction."""

@@ -137,7 +137,6 @@ def test_a_sum_that_another_result_reads_is_kept():
         np.testing.assert_allclose(a, b, rtol=1e-13)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("step", SUMS)
 def test_derivatives_after_the_rewriting(step):
     f = lambda x, w: np.sum(np.sin(summed(step, x, w)))  # noqa: E731

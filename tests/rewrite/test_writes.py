@@ -239,7 +239,6 @@ _BESIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", _BESIDE)
 def test_elements_beside_those_that_were_written(f):
     a, v = np.arange(16.0).reshape(4, 4) / 16.0, np.array([0.2, 1.1, 0.7, 1.9])

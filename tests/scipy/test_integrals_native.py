@@ -109,7 +109,6 @@ INTEGRALS = [smooth, peak, tail, line, kink, branches, series, area, plane]
 POINT = 0.7, 0.9
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", INTEGRALS, ids=lambda f: f.__name__)
 def test_no_python_runs(value, monkeypatch):
     """SciPy is not called for values, gradients, tangents and batches."""

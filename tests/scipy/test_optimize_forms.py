@@ -85,7 +85,6 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives(name):
     """Eager and compiled."""

@@ -156,7 +156,6 @@ EQUATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", EQUATIONS)
 @pytest.mark.parametrize("method", ["hybr", "lm"])
 def test_equations(name, method):

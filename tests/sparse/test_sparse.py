@@ -56,7 +56,6 @@ def agree(f, *args, passes=None, rtol=1e-12, **options):
     return plan
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("f", "n", "passes"),
     [(tridiagonal, 50, 3), (banded, 70, 7), (lambda x: x**2, 9, 1), (brusselator, 1000, None)],

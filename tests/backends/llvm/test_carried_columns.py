@@ -99,7 +99,6 @@ def loops_of(program, rows):
     return [n for n in graph if n.op.name == "scan"]
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_which_columns_are_carried(program):
     (loop,) = loops_of(program, 120)

@@ -66,7 +66,6 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_second_program_needs_no_simplified_graph(name, simplified):
     f, args = FUNCTIONS[name]

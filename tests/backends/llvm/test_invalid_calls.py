@@ -24,7 +24,6 @@ def total(x, y):
     return np.exp(-x) * y + np.sum(x * y)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [2, 9, 40, 1000])
 def test_arguments_that_overlap(n, rng):
     f, x = compiled(total), rng.normal(size=n)

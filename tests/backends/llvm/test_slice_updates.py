@@ -74,7 +74,6 @@ def arguments(rows=6, columns=21):
     return random.normal(size=(rows, columns)), random.normal(size=columns)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_values(f):
     x, v = arguments()
