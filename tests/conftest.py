@@ -11,7 +11,7 @@ of this run, which its processes share, so that the user's own cache is neither 
     calls        counts the calls that a function makes, where a clock would do
     operations   on the configuration: the library's own, as test modules may register others
     --quick      a few cases of each function (tests/selection.py)
-    garbage      looked for after 20,000 objects: a twentieth of the time of all tests otherwise
+    garbage      looked for after 100,000 objects: a twentieth of the time of all tests otherwise
     machine code made in a hurry where a test is of something else (tests/machine_code.py)
     fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
 """
@@ -48,7 +48,7 @@ if DURATIONS is None:  # tests/run.py has made a folder for all its processes
     atexit.register(shutil.rmtree, os.environ["WENGERT_CACHE"], ignore_errors=True)
 
 ERRSTATE = np.geterr()
-GARBAGE = 20_000  # objects between collections of the youngest: 700 in Python
+GARBAGE = 100_000  # objects between collections of the youngest: 700 in Python
 
 hypothesis.settings.register_profile(
     "fast", max_examples=50, deadline=None, derandomize=True, database=None

@@ -123,10 +123,12 @@ def _kinds() -> tuple[Any, ...]:
 
 def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
     kinds = _kinds()
+    looked_at: dict[int, Any] = {}  # NumPy's module has 600 names, and most functions have it
     for x in _reachable(fun, leaves):
         if isinstance(x, kinds):
             yield x
-        elif hasattr(x, "__dict__") and not isinstance(x, type):
+        elif id(x) not in looked_at and hasattr(x, "__dict__") and not isinstance(x, type):
+            looked_at[id(x)] = x
             yield from (v for v in list(vars(x).values()) if isinstance(v, kinds))
 
 
