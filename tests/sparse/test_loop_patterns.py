@@ -3,7 +3,9 @@
 Positions that do not depend on data are computed step by step, so the pattern has exactly the
 entries that the dense Jacobian has at one of several points.  Random programs are generated as
 source: nested loops, slices and strides that depend on counters, integers that are carried from
-step to step, branches on them, and loops with a condition.
+step to step, branches on them, and loops with a condition.  Their entries are counted by running
+them on numbers that know what they depend on (`dependences`): products of many small derivatives
+underflow to zero.
 """
 
 import linecache
@@ -114,6 +116,34 @@ def reached(f, n, rng):
     return np.any([wg.jacobian(f)(x) != 0 for x in points], axis=0)
 
 
+class Dependent:
+    """The set of the elements of x that a number depends on, as the bits of an integer."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def _with(self, other):
+        return Dependent(self.bits | getattr(other, "bits", 0))
+
+    __add__ = __radd__ = __mul__ = __rmul__ = _with
+
+    def sin(self):  # called by np.sin for arrays of objects
+        return self
+
+
+def dependences(f, n):
+    """Which elements of x each element of f(x) depends on, by running f on plain NumPy."""
+    y = f(np.array([Dependent(1 << k) for k in range(n)], dtype=object))
+    return np.array([[bool(getattr(v, "bits", 0) >> k & 1) for k in range(n)] for v in y])
+
+
+def check_program(text, rng):
+    f = defined(text)
+    pattern = wg.sparsity(f)(wg.spec(LENGTH)).toarray()
+    np.testing.assert_array_equal(pattern, dependences(f, LENGTH))
+    assert not np.any(reached(f, LENGTH, rng) & ~pattern), "entries are missing"
+
+
 def check(f, n, rng):
     pattern, dense = wg.sparsity(f)(wg.spec(n)).toarray(), reached(f, n, rng)
     assert not np.any(dense & ~pattern), "entries are missing"
@@ -211,11 +241,25 @@ def test_many_steps_have_a_pattern_for_all_steps():
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_loops(rng, seed):
-    text = Generator(rng).program()
-    check(defined(text), LENGTH, rng)
+    check_program(Generator(rng).program(), rng)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(500))
 def test_many_random_loops(rng, seed):
-    check(defined(Generator(rng).program()), LENGTH, rng)
+    check_program(Generator(rng).program(), rng)
+
+
+def test_derivatives_that_underflow_have_entries(rng):
+    """y[2] depends on x[0], although its derivative is the product of 500 small ones."""
+    text = """def f(x):
+    y, s = x * x, x[0]
+    for k in range(500):
+        s = 0.5 * np.sin(s) * x[1]
+    y[2] = s
+    return y
+"""
+    check_program(text, rng)
+    f = defined(text)
+    assert wg.sparsity(f)(wg.spec(LENGTH)).toarray()[2, :3].tolist() == [True, True, False]
+    assert wg.jacobian(f)(np.full(LENGTH, 1e-3))[2, 0] == 0.0
