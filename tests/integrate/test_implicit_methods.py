@@ -347,36 +347,3 @@ def test_complex_states(method):
     values, slopes = np.stack([last(0.7), wg.jit(wg.jacfwd(last))(0.7)])
     np.testing.assert_allclose(values, [np.exp(0.35), np.cos(0.7)], rtol=1e-5)
     np.testing.assert_allclose(slopes, [np.exp(0.35) / 2, -np.sin(0.7)], rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("method", "n"),
-    [
-        ("rodas5p", 1),
-        ("kvaerno3", 4),
-        *(
-            pytest.param(method, n, marks=pytest.mark.slow)
-            for method, n in [("kvaerno3", 1), ("rodas5p", 3), ("kvaerno3", 3), ("rodas5p", 4)]
-        ),
-    ],
-)
-def test_a_step_with_an_exactly_singular_matrix_is_rejected(method, n):
-    """The first step makes h gamma J the identity; another first step has no such matrix."""
-    gamma = NATIVE[method][0].table.gamma
-    first = 2.0**-4
-    rate = 1.0 / (first * gamma)
-
-    def last(rate, first):
-        options = {"method": method, "rtol": 1e-8, "atol": 1e-8, "first_step": first}
-        start = np.linspace(1.0, 2.0, n)
-        return solve(lambda t, y: rate * y, (0.0, 0.2), start, check=False, **options)
-
-    assert last(rate, first).n_rejected > 0
-    gradient = wg.jit(wg.value_and_grad(lambda rate, first: last(rate, first).y[0]))
-    found = gradient(rate, first)
-    value = np.exp(0.2 * rate)
-    np.testing.assert_allclose(found, [value, 0.2 * value], rtol=1e-5)
-    tangent = wg.jit(wg.jacfwd(lambda rate: last(rate, first).y[0]))(rate)
-    assert tangent == pytest.approx(found[1], rel=1e-9)
-    batch = wg.vmap(lambda rate: last(rate, first).y[0])(np.array([rate, 0.9 * rate]))
-    np.testing.assert_allclose(batch, np.exp(0.2 * rate * np.array([1.0, 0.9])), rtol=1e-5)

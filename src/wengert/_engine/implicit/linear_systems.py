@@ -42,9 +42,8 @@ from .kept_graphs import by_graph
 from .matrix_structure import (
     MATRIX,
     MatrixStructure,
-    solve_banded,
-    solve_diagonal,
-    solve_sparse,
+    Singular,
+    solve_structured,
     structure_of,
 )
 from .solve_methods import KrylovSolver, checked_method, solve_definite
@@ -346,10 +345,8 @@ class LinearSystem(SolverRule):
             return vmap(lambda x: raveled(self.product(consts, _split(x, self.specs))))(vectors)
 
         dtype = np.result_type(*[s.dtype for s in self.specs])
-        if structure.kind == "diagonal":
-            return solve_diagonal(products, b, self.is_adjoint, dtype)
-        solve = solve_banded if structure.kind == "banded" else solve_sparse
-        return solve(structure, products, b, self.is_adjoint, dtype, self.of_derivative)
+        singular = Singular(checked=self.of_derivative)
+        return solve_structured(structure, products, b, self.is_adjoint, dtype, singular)
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None

@@ -11,7 +11,7 @@ imported at first use), once for each graph.  It decides how a system is solved:
     MatrixStructure      what is known of a matrix
     structure_of         that of the matrix of a linear function
     entries_of           the entries of a sparse matrix, by its products
-    solve_diagonal, solve_banded, solve_sparse
+    solve_structured     the solution of a system that is diagonal, banded or sparse
     probe_vector         a vector whose solution has the size of the inverse
 """
 
@@ -120,19 +120,58 @@ def _structure(pattern: Any, size: int) -> MatrixStructure:
 # ---- solutions ---------------------------------------------------------------------------------
 
 
-def solve_diagonal(products: Products, b: Any, adjoint: bool, dtype: Any) -> Any:
+class Singular(NamedTuple):
+    """What the solution is if the matrix is singular: by default an error.
+
+    checked : nearly singular matrices are an error, too.
+    or_nan : NaN instead of an error.
+    """
+
+    checked: bool = False
+    or_nan: bool = False
+
+
+def solve_structured(
+    structure: MatrixStructure,
+    products: Products,
+    b: Any,
+    adjoint: bool,
+    dtype: Any,
+    singular: Singular,
+) -> Any:
+    """The solution of a system that is not dense, or of the adjoint one.
+
+    dtype : of the matrix.
+    """
+    if structure.kind == "diagonal":
+        return _solve_diagonal(products, b, adjoint, dtype, singular)
+    solve = _solve_banded if structure.kind == "banded" else _solve_sparse
+    return solve(structure, products, b, adjoint, dtype, singular)
+
+
+def _solve_diagonal(
+    products: Products, b: Any, adjoint: bool, dtype: Any, singular: Singular
+) -> Any:
     """The solution of equations of one unknown each."""
     size = b.shape[0]
     diagonal = products(np.ones((1, size), dtype))[0]
-    nonzero = np.where(lookup("stop_gradient")(diagonal) == 0.0, 0.0, 1.0)
-    b = refuse_singular(b, nonzero, what=MATRIX)
+    is_zero = lookup("stop_gradient")(diagonal) == 0.0
+    if singular.or_nan:
+        diagonal = np.where(is_zero, np.nan, diagonal)
+    else:
+        b = refuse_singular(b, np.where(is_zero, 0.0, 1.0), what=MATRIX)
     return b / (np.conjugate(diagonal) if adjoint and np.dtype(dtype).kind == "c" else diagonal)
 
 
-def solve_banded(
-    structure: MatrixStructure, products: Products, b: Any, adjoint: bool, dtype: Any, checked: bool
+def _solve_banded(
+    structure: MatrixStructure,
+    products: Products,
+    b: Any,
+    adjoint: bool,
+    dtype: Any,
+    singular: Singular,
 ) -> Any:
-    """The solution of a banded system; with `checked` a nearly singular matrix is an error."""
+    """The solution of a banded system."""
     size, below, above = structure.size, structure.below, structure.above
     width = below + above + 1
     columns = np.arange(size)
@@ -154,8 +193,10 @@ def solve_banded(
     band = np.where(finite, band, unit)
     b = np.where(finite, b, 0.0)
     solve = patterns().operation("linalg.banded_solve")
-    if not checked:
-        return np.where(finite, solve(band, b[:, None], below=below, above=above)[:, 0], np.nan)
+    if not singular.checked:
+        options = {"or_nan": True} if singular.or_nan else {}
+        x = solve(band, b[:, None], below=below, above=above, **options)[:, 0]
+        return np.where(finite, x, np.nan)
     # Pivoting and condition number depend on units, so rows and columns are scaled.
     rows, columns, band = _equilibrated(band, below, above, adjoint)
     sides = np.stack([b / rows, probe_vector(size).astype(dtype)], axis=1)
@@ -216,10 +257,15 @@ def entries_of(structure: MatrixStructure, products: Products, dtype: Any) -> An
     return rows.reshape(-1)[positions]
 
 
-def solve_sparse(
-    structure: MatrixStructure, products: Products, b: Any, adjoint: bool, dtype: Any, checked: bool
+def _solve_sparse(
+    structure: MatrixStructure,
+    products: Products,
+    b: Any,
+    adjoint: bool,
+    dtype: Any,
+    singular: Singular,
 ) -> Any:
-    """The solution of a sparse system; with `checked` a nearly singular matrix is an error."""
+    """The solution of a sparse system."""
     size, indices, indptr = structure.size, structure.indices, structure.indptr
     assert indices is not None and indptr is not None
     data = entries_of(structure, products, dtype)
@@ -227,8 +273,8 @@ def solve_sparse(
     on_diagonal = (np.repeat(np.arange(size), np.diff(indptr)) == indices).astype(dtype)
     data = np.where(finite, data, on_diagonal)
     column = np.where(finite, b, 0.0)[:, None]
-    trans = 2 if adjoint else 0
-    x = patterns().operation("sparse.solve")(
-        data, indices, indptr, column, trans=trans, checked=checked
-    )
+    options: dict[str, Any] = {"trans": 2 if adjoint else 0, "checked": singular.checked}
+    if singular.or_nan:
+        options["or_nan"] = True
+    x = patterns().operation("sparse.solve")(data, indices, indptr, column, **options)
     return np.where(finite, x[:, 0], np.nan)

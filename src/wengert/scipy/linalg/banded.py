@@ -81,32 +81,38 @@ def to_dense(ab: Any, below: int, above: int) -> Any:
     REGULAR,
     "22",
     like=1,
-    oracle=lambda ab, b, below, above: np.linalg.solve(to_dense(ab, below, above), b),
+    oracle=lambda ab, b, below, above, **how: np.linalg.solve(to_dense(ab, below, above), b),
 )
-def banded_solve(ab, b, *, below, above):
-    """x with a @ x = b, a in banded form."""
-    return scipy.linalg.solve_banded((below, above), ab, b)
+def banded_solve(ab, b, *, below, above, or_nan=False):
+    """x with a @ x = b, a in banded form; `or_nan`: NaN for a singular matrix."""
+    try:
+        return scipy.linalg.solve_banded((below, above), ab, b)
+    except np.linalg.LinAlgError:
+        if not or_nan:
+            raise
+        return np.full(b.shape, np.nan, np.result_type(ab, b))
 
 
 @banded_solve.define_vjp
-def _banded_solve_vjp(t, out, ab, b, *, below, above):
-    z = banded_solve(banded_adjoint(ab, below, above), t, below=above, above=below)
+def _banded_solve_vjp(t, out, ab, b, *, below, above, **how):
+    z = banded_solve(banded_adjoint(ab, below, above), t, below=above, above=below, **how)
     return -band_of_product(z, out, below, above), z
 
 
 @banded_solve.define_jvp
-def _banded_solve_jvp(dots, out, ab, b, *, below, above):
+def _banded_solve_jvp(dots, out, ab, b, *, below, above, **how):
     ab_dot, right = dots
     if ab_dot is not None:
         product = banded_product(ab_dot, out, below, above)
         right = -product if right is None else right - product
-    return banded_solve(ab, right, below=below, above=above)
+    return banded_solve(ab, right, below=below, above=above, **how)
 
 
 @banded_solve.examples
 def _(rng):
     ab = rng.normal(size=(3, 4)) + np.array([[0.0], [6.0], [0.0]])
     yield (ab, rng.normal(size=(4, 2))), {"below": 1, "above": 1}
+    yield (ab, rng.normal(size=(4, 1))), {"below": 1, "above": 1, "or_nan": True}
     ab = rng.normal(size=(2, 3, 3)) + np.array([[6.0], [0.0], [0.0]])
     yield (ab, rng.normal(size=(3, 1))), {"below": 2, "above": 0}
 

@@ -2,7 +2,7 @@
 
 matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
-solve_or_nan            solve, with NaN for singular matrices
+solve_or_nan            solve and LU factors, with NaN for singular matrices
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
 definite_factors        the same by Cholesky's method, if the matrix is positive definite

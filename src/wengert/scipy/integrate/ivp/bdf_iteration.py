@@ -16,7 +16,8 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.packed_storage import solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from .bdf_table import LEADING, SUMS
@@ -24,7 +25,7 @@ from .method import Evaluations
 from .problem import IvpProblem, Tolerance, fixed, rms
 from .simplified_newton import is_small, newton_tolerance
 from .stage_roots import NearMatrix
-from .stage_systems import StructuredMatrix, few_unknowns, identity, structured_jacobian
+from .stage_systems import StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 4
 _RUNNING, _CONVERGED, _FAILED = 0, 1, 2
@@ -110,7 +111,7 @@ class BdfJacobian(NamedTuple):
         packed, pivots = cond(
             self.has_factors,
             lambda jac, *old: old,
-            lambda jac, *old: tuple(lu_packed(_matrix(problem, jac, formula.scale))),
+            lambda jac, *old: tuple(lu_or_nan(_matrix(problem, jac, formula.scale))),
             jac,
             self.packed,
             self.pivots,
@@ -129,7 +130,7 @@ class BdfJacobian(NamedTuple):
             assert found is not None
             return StructuredMatrix(lambda v: v - self.scale * found.products(v)).solve(b)
         if is_small(b):
-            return few_unknowns(_matrix(problem, self.jac, self.scale), b)
+            return solve_or_nan(_matrix(problem, self.jac, self.scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
 
     def near(self, problem: IvpProblem) -> NearMatrix | None:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import shape_of
@@ -32,7 +33,9 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.trace_notes import note
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.linear_systems import LinearSystem, matrix
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.implicit.matrix_structure import MatrixStructure, Singular, solve_structured
+from wengert._engine.ops.linalg.packed_storage import solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan
 
 LEAST_REFINED = 32  # unknowns; factors of smaller matrices take as long as the corrections
 _MAX_CORRECTIONS = 16
@@ -63,17 +66,35 @@ class StageSystem(LinearSystem):
     def __hash__(self) -> int:
         return hash((type(self), self._key))
 
+    def at_sizes(self, sizes: Any) -> LinearSystem:
+        """The same system with numbers for symbolic sizes."""
+        product = self.product.at_sizes(sizes)
+        return type(self)(product, product.outputs[0].spec, self.is_adjoint)
+
     def _with(self, is_adjoint: bool, of_derivative: bool) -> LinearSystem:
         """The system with the same function, or its adjoint."""
         return type(self)(self.product, self.specs[0], is_adjoint)
 
     def _factorized(self, consts: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        """The solution by the factors of the matrix; for zeros it is zero, whatever the matrix."""
-        if self._structure(shape_of(b[0])[0]).kind != "dense":
-            return super()._factorized(consts, b)
-        note("linear system", f"{self.name}: {shape_of(b[0])[0]} unknowns; the matrix is dense")
-        x = self._solved(_factors(matrix(self.product, consts, self.specs)), b[0])
+        """The solution by the factors of the matrix, not finite if it is singular.
+
+        For zeros it is zero, whatever the matrix.
+        """
+        size = shape_of(b[0])[0]
+        structure = self._structure(size)
+        note("linear system", f"{self.name}: {size} unknowns; the matrix is {structure}")
+        if structure.kind != "dense":
+            x = self._structured(structure, consts, b[0])
+            return [np.where(np.all(b[0] == 0), 0.0, x)]
+        x = self._solved(lu_or_nan(matrix(self.product, consts, self.specs)), b[0])
         return [np.where(np.all(b[0] == 0), 0.0, x)]
+
+    def _structured(self, structure: MatrixStructure, consts: Sequence[Any], b: Any) -> Any:
+        def products(vectors: Any) -> Any:
+            return vmap(lambda x: self.product(consts, [x])[0])(vectors)
+
+        dtype, singular = self.specs[0].dtype, Singular(or_nan=True)
+        return solve_structured(structure, products, b, self.is_adjoint, dtype, singular)
 
     def _solved(self, factors: tuple[Any, Any], b: Any) -> Any:
         return solve_packed(*factors, b[:, None], trans=2 if self.is_adjoint else 0)[:, 0]
@@ -123,15 +144,8 @@ class DenseNearSystem(StageSystem):
 
 
 def near_factors(a: Any) -> tuple[Any, Any, Any]:
-    """The factors of a matrix as `lu_packed` returns them, and its norm of Frobenius."""
-    return *_factors(a), _norm(a)
-
-
-def _factors(a: Any) -> tuple[Any, Any]:
-    """The factors; NaN for pivots that are zero, so that a solution is NaN, and no error."""
-    packed, pivots = lu_packed(a)
-    is_singular = (packed == 0) & np.eye(shape_of(a)[0], dtype=bool)
-    return np.where(is_singular, np.nan, packed), pivots
+    """The factors of a matrix as `lu_or_nan` returns them, and its norm of Frobenius."""
+    return *lu_or_nan(a), _norm(a)
 
 
 def _norm(x: Any) -> Any:

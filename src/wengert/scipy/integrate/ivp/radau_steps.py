@@ -17,7 +17,8 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.packed_storage import solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
 
 from .explicit_steps import combination
 from .method import Evaluations, Method, MethodStep
@@ -34,7 +35,7 @@ from .radau_table import (
 )
 from .simplified_newton import is_small, newton_tolerance
 from .stage_roots import stage_root
-from .stage_systems import few_unknowns, identity
+from .stage_systems import identity
 
 _MAX_ITERATIONS = 6
 _SAFETY = 0.9
@@ -215,7 +216,7 @@ class _Systems(NamedTuple):
         real, pair = cond(
             has_factors,
             lambda jac, h, *old: old,
-            lambda jac, h, *old: tuple([tuple(lu_packed(a)) for a in matrices(jac, h)]),
+            lambda jac, h, *old: tuple([tuple(lu_or_nan(a)) for a in matrices(jac, h)]),
             jac,
             h,
             carry.real,
@@ -226,13 +227,13 @@ class _Systems(NamedTuple):
     def real_solution(self, b: Any) -> Any:
         """The solution of the real system."""
         if self.matrices is not None:
-            return few_unknowns(self.matrices[0], b)
+            return solve_or_nan(self.matrices[0], b)
         return solve_packed(*self.real, b[:, None])[:, 0]
 
     def complex_solution(self, b: Any) -> Any:
         """The solution of the complex system."""
         if self.matrices is not None:
-            return few_unknowns(self.matrices[1], b)
+            return solve_or_nan(self.matrices[1], b)
         return solve_packed(*self.complex, b[:, None])[:, 0]
 
 

@@ -21,10 +21,11 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.packed_storage import solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
 
 from .problem import IvpProblem, Tolerance, fixed, rms
-from .stage_systems import UNROLLED, StructuredMatrix, few_unknowns, identity, structured_jacobian
+from .stage_systems import UNROLLED, StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 8
 _SLOW_RATE = 0.3  # of convergence: the next step computes the Jacobian anew
@@ -93,7 +94,7 @@ class IterationMatrix(NamedTuple):
         changed = self.is_needed | (np.abs(h - self.step) > _STEP_CHANGE * np.abs(self.step))
         packed, pivots, step = cond(
             changed,
-            lambda jac, h, *old: (*lu_packed(_matrix(problem, jac, h * gamma)), h),
+            lambda jac, h, *old: (*lu_or_nan(_matrix(problem, jac, h * gamma)), h),
             lambda jac, h, *old: old,
             jac,
             h,
@@ -113,7 +114,7 @@ class IterationMatrix(NamedTuple):
             assert found is not None
             return StructuredMatrix(lambda v: v - scale * found.products(v)).solve(b)
         if is_small(b):
-            return few_unknowns(_matrix(problem, self.jac, scale), b)
+            return solve_or_nan(_matrix(problem, self.jac, scale), b)
         return solve_packed(self.packed, self.pivots, b[:, None])[:, 0]
 
     def after(self, slowest: Any, converged: Any) -> tuple[IterationMatrix, IterationMatrix]:

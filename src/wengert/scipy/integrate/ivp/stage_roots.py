@@ -30,16 +30,11 @@ from wengert._engine.implicit.linear_systems import LinearSystem
 from wengert._engine.implicit.matrix_structure import MatrixStructure, entries_of
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
+from wengert._engine.ops.linalg.solve_or_nan import solve_or_nan
 
 from .dense_refinement import LEAST_REFINED, DenseNearSystem, StageSystem, near_factors
 from .problem import IvpProblem, fixed
-from .stage_systems import (
-    UNROLLED,
-    StructuredJacobian,
-    few_unknowns,
-    identity,
-    structured_jacobian,
-)
+from .stage_systems import UNROLLED, StructuredJacobian, identity, structured_jacobian
 
 _ONE = pytree.flatten(0.0)[1]
 
@@ -114,7 +109,7 @@ def _unchanged(residual: Any, start: Any) -> Any:
 
 
 def _eliminated(product: Any, b: Any) -> Any:
-    return few_unknowns(vmap(product, out_axes=1)(np.eye(b.shape[0], dtype=b.dtype)), b)
+    return solve_or_nan(vmap(product, out_axes=1)(np.eye(b.shape[0], dtype=b.dtype)), b)
 
 
 class StageRoot(Root):

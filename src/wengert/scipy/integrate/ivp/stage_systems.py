@@ -2,7 +2,6 @@
 
     stage_matrix           scale * M - J, by the structure of the Jacobian
     StageMatrix            a matrix that is factorized once
-    few_unknowns           a system that is eliminated in registers
     FactoredRule           a solution with given factors, and its derivative of any order
     StructuredMatrix       a banded or sparse matrix, given by its products
     structured_jacobian    products with a Jacobian that is banded or sparse, and its pattern
@@ -10,7 +9,9 @@
 
 The derivative of a solution is a solution with the same factors: of the change of the right-hand
 side and of the matrix in forward mode, with the adjoint in reverse mode.  The derivative of the
-factorization itself is not taken.  Banded and sparse systems are those of `custom_linear_solve`.
+factorization itself is not taken.  Banded and sparse systems are those of dense_refinement.py.
+
+Solutions with a singular matrix are not finite, so that the step is rejected.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.implicit import custom_linear_solve
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.matrix_structure import MatrixStructure, entries_of, structure_of
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
-from wengert._engine.ops.linalg.linear_solve import adjoint, solve
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
-from wengert._engine.ops.linalg.solve_or_nan import solve_or_nan
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert._engine.ops.linalg.packed_storage import solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
 
+from .dense_refinement import StageSystem
 from .problem import IvpProblem
 
 UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
@@ -59,28 +60,19 @@ class StageMatrix:
         self.a = a
         self._factors: Any = None
         if not (isinstance(size := shape_of(a)[0], int) and size <= UNROLLED):
-            self._factors = lu_packed(stop_gradient(a))
+            self._factors = lu_or_nan(stop_gradient(a))
 
     def solve(self, b: Any) -> Any:
         """The solution for a vector."""
         if self._factors is None:
-            return few_unknowns(self.a, b)
+            return solve_or_nan(self.a, b)
         return solver_call(FactoredRule(False), [self.a, *self._factors, b])[0]
-
-
-def few_unknowns(a: Any, b: Any) -> Any:
-    """The solution of a system with a few unknowns, NaN if the matrix is singular.
-
-    The step is rejected then.  Complex systems have no such kernel: theirs is an error.
-    """
-    is_real = a.dtype.kind == b.dtype.kind == "f"
-    return solve_or_nan(a, b) if is_real else solve(a, b)
 
 
 class FactoredRule(SolverRule):
     """The solution of ``a x = b``, or of the adjoint system, with factors of a.
 
-    Its operands are the matrix, its factors as `lu_packed` returns them, and the vector.
+    Its operands are the matrix, its factors as `lu_or_nan` returns them, and the vector.
     """
 
     name = "stages"
@@ -108,7 +100,10 @@ class FactoredRule(SolverRule):
         other = FactoredRule(not self.is_adjoint)
         b_bar = solver_call(other, [a, packed, pivots, ts[0]])[0]
         left, right = (outs[0], b_bar) if self.is_adjoint else (b_bar, outs[0])
-        a_bar = -left[:, None] * np.conj(right)[None, :]
+        # A solution that is not used has the cotangent zero, also if it is not finite.
+        is_used = np.any(ts[0] != 0)
+        b_bar = np.where(is_used, b_bar, 0.0)
+        a_bar = np.where(is_used, -left[:, None] * np.conj(right)[None, :], 0.0)
         return [a_bar, None, None, b_bar]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
@@ -137,7 +132,9 @@ class StructuredMatrix:
 
     def solve(self, b: Any) -> Any:
         """The solution for a vector."""
-        return custom_linear_solve(self.products, b)
+        spec = Spec(shape_of(b), b.dtype)
+        product, consts = GraphFunction.traced(lambda v: [self.products(v)], [spec], "the stage")
+        return StageSystem(product, spec)(consts, [b])[0]
 
 
 class StructuredJacobian(NamedTuple):

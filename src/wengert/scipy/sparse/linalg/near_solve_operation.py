@@ -46,14 +46,18 @@ def near_solve(
 
     near : the entries of the matrix that is factorized.
 
-    A nearly singular matrix is an error, since the solution is a derivative.
+    A nearly singular matrix is an error, since the solution is a derivative; of a singular one,
+    which only rejected steps have, it is NaN.
     """
     check_lengths(data, indices, indptr, b)
     if not np.any(b):
         return np.zeros(b.shape, np.result_type(data, b))
     found = _by_iteration(data, near, indices, indptr, b, trans)
     if found is None:
-        factor = factor_of(data, indices, indptr)
+        try:
+            factor = factor_of(data, indices, indptr)
+        except LinAlgError:
+            return np.full(b.shape, np.nan, np.result_type(data, b))
         factor.check_condition()
         found = factor.solve(b, trans)
     return np.ascontiguousarray(found)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
@@ -122,17 +123,27 @@ def sparse_solve(
     trans: int = 0,
     assume: str = "gen",
     checked: bool = False,
+    or_nan: bool = False,
 ) -> Any:
     """x with op(a) @ x = b for a matrix b; op: identity, transpose, adjoint (0, 1, 2).
 
-    With `checked`, a nearly singular matrix is an error.
+    With `checked`, a nearly singular matrix is an error; `or_nan`: NaN for a singular matrix.
     """
     check_lengths(data, indices, indptr, b)
-    if data.ndim == 1 and b.ndim == 2 and b.size:
-        factor = factor_of(data, indices, indptr, assume)
+
+    def solution(data: Plain, b: Plain) -> Plain:
+        try:
+            factor = factor_of(data, indices, indptr, assume)
+        except LinAlgError:
+            if not or_nan:
+                raise
+            return np.full(b.shape, np.nan, np.result_type(data, b))
         if checked:
             factor.check_condition()
-        return np.ascontiguousarray(factor.solve(b, trans))
+        return factor.solve(b, trans)
+
+    if data.ndim == 1 and b.ndim == 2 and b.size:
+        return np.ascontiguousarray(solution(data, b))
     batch = np.broadcast_shapes(data.shape[:-1], b.shape[:-2])
     x = np.empty((*batch, *b.shape[-2:]), np.result_type(data, b))
     if not x.size:
@@ -140,10 +151,7 @@ def sparse_solve(
     data = np.broadcast_to(data, (*batch, data.shape[-1]))
     b = np.broadcast_to(b, x.shape)
     for i in np.ndindex(*batch):
-        factor = factor_of(data[i], indices, indptr, assume)
-        if checked:
-            factor.check_condition()
-        x[i] = factor.solve(b[i], trans)
+        x[i] = solution(data[i], b[i])
     return x
 
 
@@ -172,8 +180,10 @@ def _solve_vjp(
     trans: int = 0,
     assume: str = "gen",
     checked: bool = False,
+    or_nan: bool = False,
 ) -> Any:
-    given, how = (data, indices, indptr), {"assume": assume, "checked": True}
+    given = data, indices, indptr
+    how: Any = {"assume": assume, "checked": not or_nan, "or_nan": or_nan}
     if trans == 1:
         b_bar = _conjugate(sparse_solve(*given, _conjugate(t), trans=0, **how))
     else:
@@ -195,6 +205,7 @@ def _solve_jvp(
     trans: int = 0,
     assume: str = "gen",
     checked: bool = False,
+    or_nan: bool = False,
 ) -> Any:
     data_dot, right = dots[0], dots[3]
     if data_dot is not None:
@@ -202,7 +213,8 @@ def _solve_jvp(
             data_dot = _conjugate(data_dot)
         product = pattern_product(data_dot, indices, indptr, out, trans != 0)
         right = -product if right is None else right - product
-    return sparse_solve(data, indices, indptr, right, trans=trans, assume=assume, checked=True)
+    how: Any = {"assume": assume, "checked": not or_nan, "or_nan": or_nan}
+    return sparse_solve(data, indices, indptr, right, trans=trans, **how)
 
 
 @sparse_solve.batch
@@ -237,5 +249,5 @@ def _(rng: np.random.Generator) -> Any:
     for trans in (0, 1, 2):
         complex_data = data + 1j * rng.normal(size=9)
         yield (complex_data, indices, indptr, b + 1j * b[::-1]), {"trans": trans}
-    yield (*example_matrix(rng, 2), rng.normal(size=(4, 1))), {}
+    yield (*example_matrix(rng, 2), rng.normal(size=(4, 1))), {"or_nan": True}
     yield (*example_matrix(rng, 2, 1), rng.normal(size=(3, 4, 1))), {"checked": True}

@@ -69,7 +69,7 @@ KERNEL_MODULES: dict[str, str] = {
         "mpi.scatter mpi.start mpi.wait mpi.progress mpi.complete mpi.same mpi.varying",
         "cumulative": "cumsum cumprod running recurrence ndimage.decaying_sum",
         "linalg.lu_solve": "solve inv det slogdet det_derivative inverse_slogdet cofactors_det",
-        "linalg.small_matrices": "solve_or_nan",
+        "linalg.solve_or_nan": "solve_or_nan lu_or_nan",
         "linalg.triangular_solve": "solve_triangular",
         "sort.argsort": "argsort lexsort",
         "linalg.eigen_svd": "eigh eig svd pinv matrix_rank",

@@ -12,6 +12,7 @@ lu_in_cache            LU factorization of real matrices that fit into a first-l
 substitution_in_cache  solving with such factors
 vector_substitution    the functions for one right-hand side
 column_substitution    the function for several
+solve_or_nan           systems and factors with NaN for singular matrices
 condition              condition numbers from LU factors, refusal of nearly singular matrices
 cholesky_vjp           the cotangent of the Cholesky factorization
 eigen_svd              eigenvalues and singular values

@@ -55,7 +55,7 @@ from .packed_factors import InCache, substitute
 _I32 = np.dtype(np.int32)
 
 
-def _factor(
+def factor(
     call: KernelCall,
     s: Section,
     source: ArrayPointer,
@@ -186,7 +186,7 @@ class Inverse:
 
     def factor(self, s: Section, a: ArrayPointer) -> None:
         """L and U of a, in `left`."""
-        _factor(self.call, s, a, self.left, self.pivots, self.info)
+        factor(self.call, s, a, self.left, self.pivots, self.info)
 
     def write(self, s: Section, a: ArrayPointer) -> None:
         """The inverse of a."""
@@ -242,7 +242,7 @@ class _Determinant:
 
     def write(self, s: Section, a: ArrayPointer) -> None:
         """Factorize a matrix, and compute sign and logarithm."""
-        _factor(self.call, s, a, self.matrix, self.pivots, self.info)
+        factor(self.call, s, a, self.matrix, self.pivots, self.info)
         self.read(s)
 
     def read(self, s: Section) -> None:

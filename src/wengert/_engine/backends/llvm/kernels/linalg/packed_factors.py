@@ -4,6 +4,7 @@ lu_packed        getrf, in LAPACK's memory layout; up to 64 rows: lu_in_cache.py
 solve_packed     getrs; for several columns, laswp and trsm; up to 64 rows:
                  substitution_in_cache.py
 InCache          its substitution with factors of up to 64 rows
+is_zero          whether a pivot is zero
 order_of, rows_exchanged, exchanges    permutations of rows, and the corresponding exchanges
 """
 
@@ -219,11 +220,15 @@ def substitute(
 def fail_at_zero(call: KernelCall, s: Section, a: ArrayPointer) -> None:
     """Fail if an element of the diagonal is zero."""
     with s.loop("0", call.number(a.shape[0])) as (t, i):
-        x = element(call, t, a, i, i)
-        parts = [x.real, x.imag] if type(x) is ComplexLane else [x]
-        flags = [t.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
-        name = flags[0] if len(flags) == 1 else t.value(f"and i1 {flags[0]}, {flags[1]}")
-        call.fail_if(name, 1, t)
+        call.fail_if(is_zero(call, t, a, i), 1, t)
+
+
+def is_zero(call: KernelCall, s: Section, a: ArrayPointer, i: Name) -> Name:
+    """Whether element i of the diagonal is zero, an i1."""
+    x = element(call, s, a, i, i)
+    parts = [x.real, x.imag] if type(x) is ComplexLane else [x]
+    flags = [s.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
+    return flags[0] if len(flags) == 1 else s.value(f"and i1 {flags[0]}, {flags[1]}")
 
 
 # ---- exchanges of rows -------------------------------------------------------------------------

@@ -7,7 +7,6 @@ instead of a LAPACK call for each matrix; loops over the elements are unrolled u
     Elimination                   Gaussian elimination with partial pivoting; rows are exchanged by
                                   selects, not branches
     solve, inv                    elimination, then back substitution
-    solve_or_nan                  the same, NaN instead of a failure
     solve_triangular, cholesky    by definition
 
 Determinants are in linalg/determinants.py.
@@ -28,7 +27,7 @@ from wengert._engine.ops.linalg.factorizations import TRANS
 from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64, Dtype
 from ..batched_matrices import Block, blocks
-from ..kernel_call import ArrayPointer, KernelCall, kernel
+from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import in_section
 from ..simd_matrix import SimdMatrix, each, load, save
 
@@ -225,26 +224,6 @@ def solve(call: KernelCall, or_nan: bool = False) -> None:
         save(block, 2, x, block.section)
 
     blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
-
-
-def _is_small(node: Any) -> bool:
-    """Whether the matrices of a node have few rows, of static sizes, and are real."""
-    a, b = [x.spec for x in node.inputs]
-    n = a.shape[-1]
-    columns = b.shape[-1] if len(b.shape) > 1 else 1
-    return (
-        a.dtype.kind == b.dtype.kind == "f"
-        and type(n) is int
-        and 1 <= n <= MAX_ROWS
-        and type(columns) is int
-        and 1 <= columns <= MAX_COLUMNS
-    )
-
-
-@kernel("solve_or_nan", strided=True, serves=_is_small, in_lanes=True)
-def solve_or_nan(call: KernelCall) -> None:
-    """x with a @ x = b, NaN if a is singular to rounding."""
-    solve(call, or_nan=True)
 
 
 def inv(call: KernelCall) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.ir_builder import Section
+from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F64, I32, part_of
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import address, clear, copy, offset, read, stack_slot, write
+from ..loop_helpers import address, clear, copy, nest, offset, read, stack_slot, write
 from .lapack import (
     batch_item,
     batches,
@@ -64,7 +64,7 @@ def banded_solve(call: KernelCall) -> None:
         ldb = leading_dimension(call, s, n)
         arguments = (*sizes, matrix.pointer, band_rows, pivots, rhs.pointer, ldb, info)
         fortran_calls.run(call, s, "gbsv", dtype, *arguments)
-        fail_on_error(call, s, info)
+        _fail_or_put_nan(call, s, info, rhs)
         copy(call, s, batch_item(call, s, x, index, 2), rhs)
 
 
@@ -88,8 +88,19 @@ def _tridiagonal_solve(call: KernelCall) -> None:
         sizes = length(call, n), length(call, columns)
         arguments = (lower, diagonal, upper, rhs.pointer, leading_dimension(call, s, n), info)
         fortran_calls.run(call, s, "gtsv", dtype, *sizes, *arguments)
-        fail_on_error(call, s, info)
+        _fail_or_put_nan(call, s, info, rhs)
         copy(call, s, batch_item(call, s, x, index, 2), rhs)
+
+
+def _fail_or_put_nan(call: KernelCall, s: Section, info: Name, x: ArrayPointer) -> None:
+    """If a routine has failed, the kernel does, too, or the solutions are NaN."""
+    if not call.params.get("or_nan"):
+        fail_on_error(call, s, info)
+        return
+    nan = call.language.constant(np.nan, x.dtype)
+    failed = s.value(f"icmp ne i32 {s.value(f'load i32, ptr {info}')}, 0")
+    with s.when(failed) as t, nest(t, [call.number(k) for k in x.shape[::-1]]) as (u, (j, i)):
+        write(u, address(call, u, x, [i, j]), nan)
 
 
 @kernel("linalg.definite_banded_solve", strided=True, serves=is_for_lapack)
