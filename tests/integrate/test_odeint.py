@@ -146,6 +146,23 @@ def test_a_solution_that_becomes_infinite():
     assert np.isfinite(compiled).tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, wg.jit], ids=["eager", "compiled"])
+@pytest.mark.filterwarnings("ignore::scipy.integrate.ODEintWarning")
+def test_a_solution_that_fails_in_the_first_step(wrap):
+    """The states are NaN, and so is their derivative with respect to anything."""
+
+    def f(p, y0):
+        return odeint(lambda y, t: p[0] * y * np.nan + p[1], y0, [0.0, 0.5, 1.0])[:, 0]
+
+    p, y0 = np.array([0.5, 1.0]), np.array([1.0, 2.0])
+    assert np.isnan(wrap(f)(p, y0)).tolist() == [False, True, True]
+    for derivative in (wg.jacfwd, wg.jacrev):
+        for argnum in (0, 1):
+            jac = wrap(derivative(f, argnum))(p, y0)
+            assert jac[0].tolist() == [float(argnum), 0.0]
+            assert np.isnan(jac[1:]).all()
+
+
 def test_times_out_of_order():
     with pytest.raises(ArgumentError, match="must be increasing or decreasing"):
         wg.grad(lambda y: np.sum(states(RATES, y, [0.0, 1.0, 0.5])))(START)

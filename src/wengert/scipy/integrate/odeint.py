@@ -229,7 +229,10 @@ def _states(rhs: Callable[..., Any], times: Any, state: Any, options: IvpOptions
             scipy.integrate.ODEintWarning,
             stacklevel=3,
         )
-    outcome = found.outcome if is_traced(status) else with_nan_derivatives(found.outcome)
+    outcome = found.outcome
+    if not is_traced(status):
+        assert found.values is not None
+        outcome = with_nan_derivatives(outcome, found.values)
     _, states, *steps = outcome.saved
     # No step is taken in an interval of length 0; its states move along the flow.
     flow = state + as_array(joining.stacked(rhs(times[0], state))) * (times - times[0])[:, None]

@@ -77,10 +77,12 @@ class IvpSolved(NamedTuple):
 
     method : of the steps.
     outcome : the results of the program.
+    values : its operands.
     """
 
     method: Method
     outcome: IvpOutcome
+    values: IvpValues | None = None
 
 
 def solve(
@@ -165,7 +167,7 @@ def solve(
         jumps,
         options.min_step,
     )
-    return IvpSolved(method, _in_buffers(plan, values, max_events, what))
+    return IvpSolved(method, _in_buffers(plan, values, max_events, what), values)
 
 
 def _traced_events(
@@ -201,7 +203,7 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
         if keeps_events:
             event_capacity = 1 + max([e.count for e in plan.events])
         found = solved(replace(plan, event_capacity=event_capacity), values)
-        return with_nan_derivatives(found) if plan.save == "times" else found
+        return with_nan_derivatives(found, values) if plan.save == "times" else found
     capacity = _FIRST_CAPACITY if keeps_steps else plan.capacity
     while True:
         full = replace(
@@ -217,12 +219,29 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
             event_capacity *= _GROWTH
 
 
-def with_nan_derivatives(found: IvpOutcome) -> IvpOutcome:
-    """The results with derivatives that are NaN of saved states that are not reached."""
+def with_nan_derivatives(found: IvpOutcome, values: IvpValues) -> IvpOutcome:
+    """The results with derivatives that are NaN of saved states that are not reached.
+
+    With respect to all that the problem depends on: if the first step fails, the state at the end
+    is the initial one, which does not depend on parameters.  That state is reached in any case.
+    """
     index, ys, *steps = found.saved
     is_missing = (found.status < 0) & (np.arange(ys.shape[0]) >= index)
-    missing = np.where(is_missing, np.nan, 0.0)[:, None] * found.y
+    is_first = is_missing & (values.times == values.t0)
+    ys = np.where(is_first[:, None], values.y0, ys)
+    operands = found.y + sum([_weighted(x) for x in _leaves(values) if _has_derivative(x)])
+    missing = np.where((is_missing & ~is_first)[:, None], np.nan * operands, 0.0)
     return found._replace(saved=(index, ys + missing, *steps))
+
+
+def _has_derivative(x: Any) -> bool:
+    return is_recorded(x) and describe(x).dtype.kind in "fc"
+
+
+def _weighted(x: Any) -> Any:
+    """The real part of a sum with weights with which tangents hardly ever cancel."""
+    flat = x.reshape(-1).real
+    return np.sum(flat * np.sqrt(2.0 + np.arange(flat.shape[0])))
 
 
 def _leaves(values: IvpValues) -> list[Any]:
