@@ -30,7 +30,7 @@ from .host_callbacks import is_on_host
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
 from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
-from .packed_factors import factorized, ordered, solved_packed
+from .packed_factors import factorized, factorized_or_nan, ordered, solved_packed
 from .random_kernels import drawn
 from .scatter_kernels import OutOfRange, scattered, written
 from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
@@ -151,6 +151,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve_triangular": solved_triangular,
     "writes": written,
     "lu_packed": factorized,
+    "lu_or_nan": factorized_or_nan,
     "rows_exchanged": ordered,
     **dict.fromkeys(("convolution", "convolution_input", "convolution_weight"), convolved),
     **dict.fromkeys(

@@ -5,6 +5,7 @@ Solutions are two calls of cuBLAS, with rows in the order of the pivots, which a
 each matrix.  A zero pivot sets the status, so a solve in a loop waits for nothing.
 
     factorized    the packed factors and the pivots
+    factorized_or_nan    the same with NaN for pivots that are zero
     solved_packed     solutions by them
     ordered       the order of rows
 """
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.ops.linalg.factorizations import TRANS
+from wengert._engine.ops.linalg.solve_or_nan import nan_of
 
 from ..llvm.codegen.reductions import MutableValue
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
@@ -54,6 +56,19 @@ def factorized(name: str, device: Device, operands: Sequence[Any], params: dict[
     arguments = [("ptr", "packed"), ("ptr", "pivots"), ("i64", "n")]
     given = [packed, pivots, np.int64(n)]
     _run(device, f"lu_{a.dtype.str[1:]}", arguments, partial(_factor, a.dtype), given, count)
+    return packed, pivots
+
+
+def factorized_or_nan(
+    name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The same, with NaN for pivots that are zero."""
+    found = factorized(name, device, operands, params)
+    if found is NotImplemented:
+        return found
+    packed, pivots = found
+    is_zero = (packed == 0) & device.put(np.eye(packed.shape[-1], dtype=bool))
+    packed[...] = np.where(is_zero, nan_of(packed.dtype), packed)
     return packed, pivots
 
 
