@@ -67,7 +67,7 @@ def shown_result(result: Any) -> Any:
 
 
 @functools.cache
-def _shown_class(base: type[Any]) -> type[Any]:
+def _shown_class(base: Any) -> Any:
     """The subclass of a class of results; its instances are pickled as those of the class."""
     return type(
         base.__name__,
@@ -81,7 +81,7 @@ def _shown_class(base: type[Any]) -> type[Any]:
     )
 
 
-def _filled(cls: type[Any], names: Mapping[str, object]) -> Any:
+def _filled(cls: Any, names: Mapping[str, object]) -> Any:
     """A dict of a class, without a call of its `__init__`, whose parameters differ."""
     made = cls.__new__(cls)
     made.update(names)
