@@ -63,7 +63,8 @@ def shown_result(result: Any) -> Any:
     result : scipy.optimize.OptimizeResult
         Or of a subclass.
     """
-    return _filled(_shown_class(type(result)), result)
+    base: Any = type(result)
+    return _filled(_shown_class(base), result)
 
 
 @functools.cache
