@@ -226,7 +226,8 @@ def _of_series(calls: list[tuple[str, tuple[str, ...], str]]) -> str:
     polynomial = np.polynomial
     for _, path, name in calls:
         family = path[-1]
-        if isinstance(cls := getattr(polynomial, name, None), type):
+        cls: Any = getattr(polynomial, name, None)
+        if hasattr(cls, "_val"):  # a class of series, or its base
             family = cls.__module__.rpartition(".")[2]
             prefix = cls._val.__name__.removesuffix("val")
             return (
