@@ -11,7 +11,7 @@ import scipy.optimize
 
 import wengert as wg
 from wengert import integrate, optim
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert.nn.training import History
 
 
@@ -22,10 +22,10 @@ def cells(text):
 
 
 def test_text_is_escaped_and_arrays_are_shortened():
-    found = html_table.table("<b>", {"a<b": "x & y", "n": np.arange(1000.0), "k": np.float64(2.5)})
+    found = display.table("<b>", {"a<b": "x & y", "n": np.arange(1000.0), "k": np.float64(2.5)})
     assert "&lt;b&gt;" in found and "a&lt;b" in found and "x &amp; y" in found
     assert "..." in found and len(found) < 800 and ">2.5<" in found
-    assert "&lt;h&gt;" in html_table.grid("g", ["<h>"], [["1"]])
+    assert "&lt;h&gt;" in display.grid("g", ["<h>"], [["1"]])
 
 
 def test_tensors():

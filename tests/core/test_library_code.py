@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from wengert._engine.core.library_code import is_immutable, same_value
+from wengert._engine.core.conversion_hook import is_immutable, same_value
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import REGISTRY, Op, lookup
-from wengert._engine.core.op_traits import Aliasing, Differentiation, Effects
+from wengert._engine.core.op_facts import Aliasing, Differentiation, Effects
 
 FIELDS = {f.name for record in (Effects, Aliasing, Differentiation) for f in fields(record)}
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core import copy_on_write
+from wengert._engine.core import array_states
 
 
 @pytest.fixture
 def large(monkeypatch):
     """Every array counts as large."""
-    monkeypatch.setattr(copy_on_write, "LIMIT", -1)
+    monkeypatch.setattr(array_states, "LIMIT", -1)
 
 
 def value(x):

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.core import copy_on_write
+from wengert._engine.core import array_states
 from wengert.errors import TraceError
 
 
 @pytest.fixture(params=["copied", "in place"], autouse=True)
 def memory(request, monkeypatch):
     """Large arrays are modified in place, small ones copied; here all of them, or none."""
-    monkeypatch.setattr(copy_on_write, "LIMIT", -1 if request.param == "in place" else 1 << 60)
+    monkeypatch.setattr(array_states, "LIMIT", -1 if request.param == "in place" else 1 << 60)
 
 
 # ---- random programs -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from wengert.rewrite import simplify
 import wengert as wg
 from wengert import debug
 from wengert._engine.core.graph_fingerprint import equals
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import Effects
 from wengert._engine.rewrite import assume
 
 X = np.array([[1.0, -0.0, np.inf], [np.nan, -2.0, 0.5]])

@@ -18,8 +18,7 @@ from wengert import numpy as wnp
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
-from wengert._engine.core.op_facts import Cost
-from wengert._engine.core.op_traits import Differentiation, Effects
+from wengert._engine.core.op_facts import Cost, Differentiation, Effects
 from wengert._engine.core.spec import Spec
 
 from .partition_programs import Step, SummedFunction

@@ -28,8 +28,8 @@ from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import Op, RuleContext, lookup
+from wengert._engine.core.replaced_errors import mark
 from wengert._engine.core.spec import is_inexact, spec_of
-from wengert._engine.core.users_exceptions import mark
 from wengert._engine.kinds.opaque import Opaque, fits
 from wengert.errors import (
     ConversionError,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert.errors import ConvergenceError, at, user_line
@@ -78,11 +78,11 @@ class Solution(NamedTuple):
 
     def _repr_html_(self) -> str:
         if is_traced(self.status):
-            return html_table.table("Solution in a graph", {"t": self.t, "y": self.y})
+            return display.table("Solution in a graph", {"t": self.t, "y": self.y})
         counts = ("n_steps", "n_rejected", "nfev", "njev", "nlu")
         rows: dict[str, object] = {name: int(value_of(getattr(self, name))) for name in counts}
         events = {"events": ", ".join(map(str, self.n_events))} if self.n_events else {}
-        return html_table.table(
+        return display.table(
             "Solution", {"message": self.message, "t": self.t, "y": self.y, **rows, **events}
         )
 

@@ -21,7 +21,7 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
 from wengert._engine.core.labelled_arrays import calls as labelled_calls
 from wengert._engine.core.op import register
-from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.op_facts import Aliasing
 from wengert._engine.core.validation import function
 from wengert._engine.kinds.batching import elementwise_batching
 

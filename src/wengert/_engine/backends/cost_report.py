@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.format_units import count, memory
+from wengert._engine.core.display import count, memory
 from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp, is_variable
+from wengert._engine.core.node_info import short
 from wengert._engine.core.op_facts import LOOPS
-from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import lengths_of, shown
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open, names_in, valued

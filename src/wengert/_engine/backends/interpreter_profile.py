@@ -18,11 +18,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from wengert._engine.core.format_units import duration
+from wengert._engine.core.display import duration
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_info import short
 from wengert._engine.core.op import Op
-from wengert._engine.core.source_location import short
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert.errors import ArgumentError, at, user_line
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wengert._engine.autodiff.reverse import gathered, pullback
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup

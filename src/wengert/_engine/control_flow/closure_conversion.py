@@ -27,7 +27,7 @@ from wengert._engine.autodiff.tape import VARIABLE
 from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.message_order import current
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant

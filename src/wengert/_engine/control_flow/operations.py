@@ -20,8 +20,7 @@ from wengert._engine.autodiff.taylor_rules import SeriesCall
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
-from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import BRANCH, LOOP, Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import GuardError, ShapeError, at

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.loop_variants import set_variant
 from wengert._engine.core.message_order import NO_MESSAGES, is_token, is_used

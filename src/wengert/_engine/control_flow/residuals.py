@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_open, valued

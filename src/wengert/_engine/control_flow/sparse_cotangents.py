@@ -19,7 +19,7 @@ from typing import Any
 
 from wengert._engine.core.copy_graph import rebuilt, with_args
 from wengert._engine.core.dispatch import PART, part
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.subgraph import Body
 
 from .restoration import BackwardBody

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.reverse import gathered, pullback
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import set_variant, with_variants
 from wengert._engine.core.node import Node, constant

@@ -29,13 +29,12 @@ from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
-from .op_facts import SELECTS
-from .op_traits import Aliasing
+from .op_facts import SELECTS, Aliasing
 from .recording import _enabled, _session, recording_session, switches
+from .replaced_errors import as_users, is_users
 from .spec import spec_of, unweakened, weakened
 from .static_params import sizes_of
 from .tracing import _Part, eager_info, record
-from .users_exceptions import as_users, is_users
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand

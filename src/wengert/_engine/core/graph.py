@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wengert.errors import ArgumentError, GraphError, at, user_line
 
 from . import pytree
-from .graph_order import topological, with_effects_in_order
+from .graph_nodes import selected, topological, unique_names, with_effects_in_order
 from .handle import Handle, owners_of
 from .node import INPUT, LeafOp, Node, constant, is_variable
-from .node_selectors import selected, unique_names
 from .pretty_print import printed
 from .spec import bare, shown
 from .symbolic.constraints import Requirement, requirements_of

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from .copy_graph import with_replaced
 from .dispatch import PART, part
-from .graph_order import ancestors
+from .graph_nodes import ancestors
 from .node import Node
 
 _variants: weakref.WeakKeyDictionary[Node, Node] = weakref.WeakKeyDictionary()

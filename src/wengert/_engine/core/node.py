@@ -26,8 +26,7 @@ import numpy as np
 from wengert.errors import MutatedError, at, user_line
 
 from .node_info import NodeInfo
-from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Remedy
-from .op_traits import Aliasing, Differentiation, Effects
+from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Aliasing, Differentiation, Effects, Remedy
 from .spec import spec_of
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class Node:
     info : NodeInfo or None
         Optional properties: spec, name, source line, hooks ... (core/node_info.py).
     version : ArrayState, DeviceValue, DeviceValues or None
-        For a large array that was written to in place (copy_on_write.py), and for values in the
+        For a large array that was written to in place (array_states.py), and for values in the
         memory of a device (device_values.py).
     """
 

@@ -25,8 +25,17 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
-from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, InverseProduct, Jump, Remedy
-from .op_traits import Aliasing, Differentiation, Effects
+from .op_facts import (
+    NO_OPERANDS,
+    NOTHING_KNOWN,
+    Aliasing,
+    Cost,
+    Differentiation,
+    Effects,
+    InverseProduct,
+    Jump,
+    Remedy,
+)
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
 
@@ -109,7 +118,7 @@ class Op:
     casts : bool
         It only changes the dtype; recorded by a Python operator, it gives a Python number.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
-        Further traits (core/op_traits.py).
+        Further traits (core/op_facts.py).
     cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
         Facts that other parts of the engine read (core/op_facts.py).
     implementations : dict
@@ -173,7 +182,7 @@ class Op:
     oracle: Any = None
     run: Callable[..., Any]
     # `vjp_into(node, t, buffers)`, for an operation on a few elements of a large array: the vjp,
-    # added to the buffers of the backward pass (core/accumulation.py).
+    # added to the buffers of the backward pass (core/types.py).
     vjp_into: Callable[..., None] | None = None
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`: forward mode
     # `spec_rule(*specs, **params)`: the spec of the result, if the operation defines a rule.

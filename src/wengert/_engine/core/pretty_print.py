@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .node import CONSTANT, ConstantLeaf, Node
-from .source_location import short
+from .node_info import short
 from .spec import shown
 from .static_params import listed
 

@@ -5,18 +5,25 @@ results of the node of the loop, and are checked after it.
 
     RuntimeChecks    the conditions of the block that is being traced
     Check            one of them
+
+Exceptions that a ``try`` statement of the user's may catch.
+
+A compiled program raises an exception that depends on values when it runs, when the ``try``
+statement around it has ended.  So what may raise such an exception is refused inside of it.
+
+handling         a block inside of a try statement
+may_be_caught    whether an exception of a type may be caught
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from wengert.errors import TraceError, at, user_line
 
-from .exception_handlers import may_be_caught
 from .op import lookup
 
 
@@ -84,3 +91,39 @@ class RuntimeChecks:
 
 def _message(error: Exception) -> str:
     return error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else str(error)
+
+
+Types = Callable[[], Any]  # the exceptions of the handlers, or None for all
+
+
+class _Handlers(threading.local):
+    types: tuple[Types, ...] = ()
+
+
+_handlers = _Handlers()
+
+
+@contextmanager
+def handling(types: Types) -> Iterator[None]:
+    """A block inside of a try statement that catches some exceptions."""
+    before, _handlers.types = _handlers.types, (*_handlers.types, types)
+    try:
+        yield
+    finally:
+        _handlers.types = before
+
+
+def may_be_caught(error: type[Exception], by_name: bool = False) -> bool:
+    """Whether a try statement of the user's, which is being traced, catches an exception.
+
+    With `by_name`, handlers of all exceptions do not count: they do not say which are expected.
+    """
+    for types in _handlers.types:
+        found = types()
+        if found is None:
+            found = (BaseException,)
+        if by_name:
+            found = tuple([t for t in found if t not in (Exception, BaseException)])
+        if issubclass(error, found):
+            return True
+    return False

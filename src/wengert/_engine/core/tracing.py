@@ -33,17 +33,17 @@ from wengert.errors import (
 from . import leaked_tracers
 from .dynamic_scope import Blocks, ScopedValue
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
-from .integer_range import fitted
 from .node import INPUT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node, keep
 from .node_info import NodeInfo
 from .op import Op, lookup
 from .policy import check_cast, chosen
 from .recording import innermost_session, is_recording
+from .replaced_errors import as_users, is_users
 from .spec import Spec, is_inexact, spec_of
 from .static_params import frozen, normalized, sizes_of
 from .symbolic.constraints import Demands, demands
 from .symbolic.dim import Dim, bounds, register_value
-from .users_exceptions import as_users, is_users
+from .validation import fitted
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
-from wengert._engine.core.source_location import place_of
+from wengert._engine.core.node_info import place_of
 from wengert._engine.core.spec import shown
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import is_open

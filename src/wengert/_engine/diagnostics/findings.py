@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.source_location import place_of
+from wengert._engine.core.node_info import place_of
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.library_code import (
+from wengert._engine.core.conversion_hook import (
     is_library_class,
     is_library_function,
     is_library_module,
 )
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note, note_not_converted
 

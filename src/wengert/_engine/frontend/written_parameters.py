@@ -11,7 +11,7 @@ import ast
 import functools
 from types import CodeType, FunctionType, MethodType
 
-from wengert._engine.core.library_code import is_library_function
+from wengert._engine.core.conversion_hook import is_library_function
 
 from .names import function_scope, parameters
 from .source import definition_of

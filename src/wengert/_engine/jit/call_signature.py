@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import is_immutable
 from wengert._engine.core.device_arrays import device_spec, is_on_device
 from wengert._engine.core.device_values import device_value
 from wengert._engine.core.handle import Handle
@@ -32,7 +33,6 @@ from wengert._engine.core.labelled_arrays import (
     is_labelled,
     values_of,
 )
-from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import WEAK, Spec

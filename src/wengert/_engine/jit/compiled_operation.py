@@ -28,7 +28,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext
-from wengert._engine.core.op_traits import Differentiation, Effects
+from wengert._engine.core.op_facts import Differentiation, Effects
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec, at_sizes

@@ -29,6 +29,7 @@ from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.assigned_parts import AssignedPart
+from wengert._engine.core.concretization import IntegersWanted, may_be_wanted
 from wengert._engine.core.conversion_hook import conversion, converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
@@ -37,7 +38,6 @@ from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.message_order import current, is_used
 from wengert._engine.core.policy import gate
 from wengert._engine.core.recording import recording_session, switches
-from wengert._engine.core.static_integers import IntegersWanted, may_be_wanted
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names

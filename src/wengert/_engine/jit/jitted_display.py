@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 
 
 class CacheCounts(Protocol):
@@ -44,7 +44,7 @@ def text(jitted: CountedCache) -> str:
 def table(jitted: CountedCache) -> str:
     """The state of its cache, for notebooks."""
     info = jitted.cache_info()
-    return html_table.table(
+    return display.table(
         f"jit of {_name(jitted)}",
         {
             "programs": f"{info.programs}, of which {info.general} for all lengths of arrays",

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.core import pytree
-from wengert._engine.core.library_code import is_immutable
+from wengert._engine.core.conversion_hook import is_immutable
 from wengert._engine.graphs.captures import Captured
 
 from .call_signature import CallSignature, IdentityKey

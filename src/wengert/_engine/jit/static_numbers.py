@@ -5,7 +5,7 @@ constants, and each new value compiles another program, if
 
 * the function cannot be traced otherwise: a number is a length, or a number of steps;
 * integers are bounds of slices whose lengths differ otherwise, so that loops would compute whole
-  axes with masks (core/static_integers.py).  For such a function they are inputs again after
+  axes with masks (core/concretization.py).  For such a function they are inputs again after
   `_MOST_VALUES` different values.
 
     StaticNumbers    which numbers of a function are static
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wengert._engine.core.concretization import IntegersWanted
 from wengert._engine.core.conversion_hook import is_converting
-from wengert._engine.core.static_integers import IntegersWanted
 
 from .call_signature import StaticArguments
 

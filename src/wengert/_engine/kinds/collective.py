@@ -26,8 +26,7 @@ from wengert._engine.core.handle import describe, shape_of, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, note_unordered
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_facts import Cost
-from wengert._engine.core.op_traits import Differentiation, Effects
+from wengert._engine.core.op_facts import Cost, Differentiation, Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.uniform_arrays import zeros
 

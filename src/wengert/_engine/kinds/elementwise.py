@@ -28,7 +28,7 @@ from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import Differentiation
 from wengert._engine.core.scalar_language import ARRAYS, FORMULA, Term
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast

@@ -20,7 +20,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, link
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
-from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.op_facts import Aliasing
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

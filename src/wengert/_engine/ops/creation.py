@@ -14,7 +14,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
-from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.op_facts import Aliasing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic

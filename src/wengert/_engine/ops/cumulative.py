@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import possibly, shape_of, value_of
-from wengert._engine.core.op_facts import SELECTS, Remedy, facts
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import SELECTS, Differentiation, Remedy, facts
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear

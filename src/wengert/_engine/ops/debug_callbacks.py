@@ -30,8 +30,7 @@ from wengert._engine.core.message_order import (
 )
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_facts import ACTS
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import ACTS, Effects
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
 

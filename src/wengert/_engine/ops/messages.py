@@ -33,7 +33,7 @@ from wengert._engine.core.message_order import (
 )
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_traits import Aliasing
+from wengert._engine.core.op_facts import Aliasing
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.uniform_arrays import zeros

@@ -18,8 +18,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
 from wengert._engine.core.large_arrays import LEAST_ELEMENTS
-from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, Remedy, facts
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, Differentiation, Remedy, facts
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import is_decided_positive, size_value
 from wengert._engine.kinds.reduction import count_along, reduction

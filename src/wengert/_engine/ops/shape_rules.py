@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast, require_at_least, require_equal
 from wengert._engine.core.symbolic.dim import Dim, bounds, spelled

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import shape_of
-from wengert._engine.core.op_facts import SELECTS, facts
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import SELECTS, Differentiation, facts
 from wengert._engine.kinds.batching import elementwise_batching, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
 

@@ -27,11 +27,10 @@ from wengert._engine.core.dispatch import Example, Operation, apply
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_info import short
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_facts import ACTS
-from wengert._engine.core.op_traits import Aliasing, Effects
+from wengert._engine.core.op_facts import ACTS, Aliasing, Effects
 from wengert._engine.core.recording import current_trace
-from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import spec_of
 from wengert.errors import GuardError, RegistryError, at, user_line
 

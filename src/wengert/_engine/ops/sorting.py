@@ -22,8 +22,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup, register
-from wengert._engine.core.op_facts import BY_NUMPY, SELECTS, facts
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import BY_NUMPY, SELECTS, Differentiation, facts
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
 from wengert._engine.kinds.linear_map import linear

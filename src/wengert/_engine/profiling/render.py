@@ -12,8 +12,8 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.format_units import duration, memory
-from wengert._engine.core.source_location import short
+from wengert._engine.core.display import duration, memory
+from wengert._engine.core.node_info import short
 
 from .flamegraph import FlameBar, LineBar, flames
 

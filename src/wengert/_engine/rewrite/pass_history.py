@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.source_location import short
+from wengert._engine.core.node_info import short
 
 from .driver import Applied
 from .loops.nested_graphs import BodyHistory

@@ -34,8 +34,8 @@ from wengert._engine.core.node import (
     is_variable,
     owner_of,
 )
+from wengert._engine.core.node_info import place_of
 from wengert._engine.core.op import REGISTRY, Op
-from wengert._engine.core.source_location import place_of
 from wengert._engine.core.spec import bare, shown
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import SIZE

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core import html_table, recording
+from wengert._engine.core import display, recording
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.handle import (
@@ -253,7 +253,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         if not self.node.is_traced:
             rows["value"] = np.asarray(self.node.value)
             rows["gradient"] = self.grad if self.requires_grad else "not required"
-        return html_table.table("Tensor, traced" if self.node.is_traced else "Tensor", rows)
+        return display.table("Tensor, traced" if self.node.is_traced else "Tensor", rows)
 
     def __dir__(self) -> list[str]:
         return sorted(n for n in object.__dir__(self) if n not in TENSOR or hasattr(self, n))

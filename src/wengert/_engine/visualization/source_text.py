@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from wengert._engine.core.source_location import place_of
+from wengert._engine.core.node_info import place_of
 
 LIMIT = 200  # characters
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.lazy_import import LazyModule
 
 from ...errors import ArgumentError, at, user_line
@@ -120,7 +120,7 @@ class History:
     def _repr_html_(self) -> str:
         names = self.names()
         rows = [[_short(e.get(name)) for name in names] for e in self.epochs]
-        return html_table.grid(f"History of {len(rows)} epochs", names, rows)
+        return display.grid(f"History of {len(rows)} epochs", names, rows)
 
     def __repr__(self) -> str:
         if not self.epochs:

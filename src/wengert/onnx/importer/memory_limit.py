@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.format_units import memory
+from wengert._engine.core.display import memory
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs import spec, trace

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.pytree import NAMESPACE
 
 
@@ -129,7 +129,7 @@ class NLPResult:
         }
 
     def _repr_html_(self) -> str:
-        return html_table.table("Nonlinear program", self._lines())
+        return display.table("Nonlinear program", self._lines())
 
     def __repr__(self) -> str:
         lines = self._lines()

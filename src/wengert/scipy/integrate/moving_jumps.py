@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp, transposed
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.graph_order import ancestors
+from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import Differentiation
 from wengert._engine.kinds.elementwise import POSITIVE
 
 from .oracle_expression import OracleExpression

@@ -25,8 +25,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
-from wengert._engine.core.op_facts import BY_SCIPY
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import BY_SCIPY, Differentiation
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.kinds.batching import aligned

@@ -29,13 +29,13 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.index_errors import lookup_error
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
+from wengert._engine.core.replaced_errors import as_users, is_users
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, located
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import SIZE
 from wengert._engine.core.types import Operand
-from wengert._engine.core.users_exceptions import as_users, is_users
 from wengert._engine.ops.cost_model import bytes_of
 from wengert.errors import (
     BackendError,

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.exception_handlers import handling
+from wengert._engine.core.runtime_checks import handling
 
 from .. import namespaces
 from . import (

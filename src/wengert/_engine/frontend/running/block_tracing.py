@@ -19,13 +19,13 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from wengert._engine.core.concretization import IntegersWanted, want
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.message_order import OrderWanted
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.replaced_errors import hidden, raised_at
 from wengert._engine.core.runtime_checks import Check, RuntimeChecks
-from wengert._engine.core.static_integers import IntegersWanted, want
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert.errors import ShapeError, WengertError
 

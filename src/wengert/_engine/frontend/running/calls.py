@@ -29,9 +29,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import loop_rows
-from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.conversion_hook import converted, is_library_class, is_library_function
 from wengert._engine.core.handle import Handle, is_traced
-from wengert._engine.core.library_code import is_library_class, is_library_function
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.runtime_checks import RuntimeChecks

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import is_immutable
 from wengert._engine.core.handle import Handle, owner_of_memory
-from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
 from wengert._engine.core.op import lookup
 

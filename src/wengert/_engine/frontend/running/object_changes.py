@@ -31,9 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.conversion_hook import converted, is_immutable, is_library_class
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.library_code import is_immutable, is_library_class
 
 from ..assignment_targets import containers, contents
 from ..state import Speculation

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import is_immutable, same_value
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
-from wengert._engine.core.library_code import is_immutable, same_value
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.conversion_hook import is_library_module
 from wengert._engine.core.device_arrays import is_numeric_array
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.library_code import is_library_module
 
 from .guards import Guard, SameObject, is_number
 from .sources import ABSENT, CaptureSource, FedNumber, Kind

@@ -28,14 +28,14 @@ from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 from wengert._engine.core.bytecode_names import Reads, reads_of
-from wengert._engine.core.handle import Handle
-from wengert._engine.core.library_code import (
+from wengert._engine.core.conversion_hook import (
     is_immutable,
     is_library_class,
     is_library_function,
     is_library_module,
     same_value,
 )
+from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import is_variable
 
 from .captured import Captured, CapturedObject

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.library_code import is_immutable, same_value
+from wengert._engine.core.conversion_hook import is_immutable, same_value
 
 from .sources import CaptureSource
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.library_code import is_library_class, is_library_module
+from wengert._engine.core.conversion_hook import is_library_class, is_library_module
 
 from .captured import CapturedObject
 from .guards import SameObject, Test, bits, equals, has_bits, has_elements, is_same

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from wengert._engine.core.library_code import is_library_class, is_library_function
+from wengert._engine.core.conversion_hook import is_library_class, is_library_function
 
 # Modules whose classes read no attributes of objects of their subclasses.
 _WITHOUT_DATA = frozenset(("abc", "builtins", "enum", "typing"))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
+from wengert._engine.core.conversion_hook import is_immutable, is_library_module
 from wengert._engine.core.device_arrays import is_numeric_array
-from wengert._engine.core.library_code import is_immutable, is_library_module
 
 from .captured import CapturedObject
 from .guards import Guard, SameObject, is_number

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.core.exception_handlers import may_be_caught
 from wengert._engine.core.handle import is_traced, shape_of
+from wengert._engine.core.runtime_checks import may_be_caught
 from wengert.errors import TraceError, at, user_line
 
 from .linear_forms import linear

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core import copy_on_write
+from wengert._engine.core import array_states
 from wengert._engine.core.array_states import ArrayState
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
-from wengert._engine.core.op_facts import SELECTS, facts
-from wengert._engine.core.op_traits import Differentiation, Effects
+from wengert._engine.core.op_facts import SELECTS, Differentiation, Effects, facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
@@ -49,8 +48,7 @@ from .traced_slices import DynamicSlice, has_local, is_backward, split_local
 from .windows import Window
 
 if TYPE_CHECKING:
-    from wengert._engine.core.accumulation import CotangentBuffers, TangentBuffers
-    from wengert._engine.core.types import Array, Operand, Size
+    from wengert._engine.core.types import Array, CotangentBuffers, Operand, Size, TangentBuffers
 
 # ---- reading -----------------------------------------------------------------------------------
 
@@ -382,7 +380,7 @@ def _read_unlinked(x: Handle, params: dict[str, Any]) -> Any:
     whole = x.node.value
     if type(part) is not np.ndarray or type(whole) is not np.ndarray:
         return out
-    if whole.nbytes > copy_on_write.LIMIT and part.nbytes * 4 <= whole.nbytes:
+    if whole.nbytes > array_states.LIMIT and part.nbytes * 4 <= whole.nbytes:
         out.node.value = detached(part)
     return out
 
@@ -425,22 +423,22 @@ def written(x: Any, index: Any, v: Any) -> Any:
 
 
 def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
-    """`setitem`, in the memory of `x` if it has no other use (core/copy_on_write.py)."""
+    """`setitem`, in the memory of `x` if it has no other use (core/array_states.py)."""
     args, params = (x, v, *operands), {"index": template}
     node = x.node
-    if not copy_on_write.overwritable(node):
+    if not array_states.overwritable(node):
         return apply(setitem, args, params)
     states: list[ArrayState] = []
 
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         position = join_index(index, [np.array(o) for o in operands])
         old = np.array(array[position])
-        states.append(copy_on_write.release_value(node, array, position, old))
+        states.append(array_states.release_value(node, array, position, old))
         try:
             array[position] = v
         except Exception:
             array[position] = old
-            copy_on_write.restore_value(node, array)
+            array_states.restore_value(node, array)
             raise
         return array
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_facts import GUARD, Remedy, facts
-from wengert._engine.core.op_traits import Differentiation
+from wengert._engine.core.op_facts import GUARD, Differentiation, Remedy, facts
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 from wengert._engine.ops import flops

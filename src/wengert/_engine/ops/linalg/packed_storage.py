@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import on_last_axes
 

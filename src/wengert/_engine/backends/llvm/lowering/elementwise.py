@@ -122,7 +122,7 @@ def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
     """The integer operands that NumPy would reject outside of a range, with that range.
 
     These are Python integers passed at run time if the loop has a narrower dtype, and exponents of
-    integers.  Constants were checked when the node was made (core/integer_range.py).
+    integers.  Constants were checked when the node was made (core/validation.py).
     """
     found = []
     if any(d.kind not in "iub" for d in loop) or _may_exceed(node):

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import Effects
 from wengert._engine.core.spec import Spec
 
 from ..ir.affine import Affine

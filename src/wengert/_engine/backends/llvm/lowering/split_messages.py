@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_traits import Effects
+from wengert._engine.core.op_facts import Effects
 from wengert._engine.core.spec import Spec
 
 from .loop_ir import CallResult, Expr, OpaqueCall

@@ -1,4 +1,10 @@
-"""Names of nodes, and patterns that select nodes by name, scope and other properties.
+"""The order of the nodes of a graph.
+
+topological               operands first, in order of creation
+ancestors                 in order of creation, constants too
+with_effects_in_order     side effects in program order
+
+Names of nodes, and patterns that select nodes by name, scope and other properties.
 
     "encoder/*"              names, with the wildcards of file names
     "tanh"                   the last part of a name is enough
@@ -11,14 +17,94 @@ A pattern is parsed once, to a predicate of names and nodes.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
-from wengert.errors import ArgumentError, at, user_line
+from wengert.errors import ArgumentError, CycleError, at, user_line
 
-from .node import Node
+from .node import CONSTANT, ConstantLeaf, Node
 from .validation import spelled, word
+
+_serial = attrgetter("serial")
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """The nodes that outputs depend on, in order of creation; constants before their first use.
+
+    Raises
+    ------
+    CycleError
+        A node uses one that was made later.
+    """
+    seen = set(outputs)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        serial = node.serial
+        for a in node.inputs:
+            # The node of a constant may have just been created, by `inputs`.
+            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
+                raise CycleError(
+                    f"{node!r} uses {a!r}, which was created later or is itself: the graph has a "
+                    "cycle. A node may only use earlier nodes."
+                )
+            if a not in seen:
+                seen.add(a)
+                stack.append(a)
+    ordered: dict[Node, None] = {}
+    for node in sorted(seen, key=_serial):
+        if node.op is CONSTANT and isinstance(node, ConstantLeaf):
+            continue
+        for a in node.inputs:
+            if a.op is CONSTANT:
+                ordered[a] = None
+        ordered[node] = None
+    unused = sorted((n for n in seen if n not in ordered), key=_serial)
+    ordered.update(dict.fromkeys(unused))
+    return list(ordered)
+
+
+def ancestors(nodes: Iterable[Node]) -> list[Node]:
+    """Some nodes and all nodes that they depend on, in order of creation.
+
+    Operands come first, except constants whose nodes were made after their use (`Node.inputs`).
+    """
+    seen: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node.inputs
+    return sorted(seen, key=_serial)
+
+
+def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
+    """The nodes in an order in which side effects come as listed.
+
+    The order of serial numbers may differ: a node that a transformation makes has a larger one than
+    nodes that come after it in the program.
+    """
+    if len(effects) < 2:
+        return nodes
+    index = {n: i for i, n in enumerate(nodes)}
+    indices = [index[n] for n in effects]
+    if all(i <= j for i, j in itertools.pairwise(indices)):
+        return nodes
+    ordered: dict[Node, None] = {}
+    for effect in effects:
+        before, stack = {effect}, [effect]
+        while stack:
+            new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
+            before.update(new)
+            stack += new
+        ordered.update(dict.fromkeys(sorted(before, key=index.__getitem__)))
+    ordered.update(dict.fromkeys(nodes))
+    return list(ordered)
+
 
 Predicate = Callable[[str, Node], bool]
 _CONDITION = r"\[(\w+)=([^\]]*)\]"

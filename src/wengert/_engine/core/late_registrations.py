@@ -1,4 +1,9 @@
-"""Patterns of the matrices of linear functions, which a higher layer finds (`wengert.sparse`).
+"""Derivatives that higher layers add to those that are exported (jit/exporting.py).
+
+LATE    full names of modules that register derivatives, set by wengert/__init__.py; they are
+        imported when a derivative of an unknown name is asked for
+
+Patterns of the matrices of linear functions, which a higher layer finds (`wengert.sparse`).
 
 PATTERNS   the full name of the module with `pattern_of`, set by wengert/__init__.py
 patterns   that module, imported at first use
@@ -9,6 +14,8 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 from typing import Any
+
+LATE: list[str] = []
 
 PATTERNS: list[str] = []
 
