@@ -16,7 +16,7 @@ from wengert._engine.control_flow.checkpoint_schedule import (
     stored_by_count,
     stored_by_distance,
 )
-from wengert._engine.control_flow.min_cut import UNLIMITED, reached
+from wengert._engine.control_flow.residuals import UNLIMITED, reached
 from wengert.errors import ArgumentError
 
 

@@ -2,12 +2,11 @@
 
 tape.py                  which nodes a pass visits
 reverse.py               the backward pass; forward.py forward mode
-eager_visits.py          the visits of nodes in an eager backward pass
+eager_visits.py          the visits of nodes in an eager backward pass; plain arrays that a
+                         backward pass compares with their fingerprints
 cotangent_space.py       cotangents in the space of their primal
-accumulation_buffers.py  arrays that cotangents are added into
-buffer_ownership.py      results without other references
-large_cotangents.py      cotangents of large arrays by native kernels
-unchanged_arrays.py      plain arrays that a backward pass compares with their fingerprints
+accumulation_buffers.py  arrays that cotangents are added into; results without other references;
+                         cotangents of large arrays by native kernels
 strong_zeros.py          zero cotangents of branches that were not taken
 overflows.py             derivatives of values that overflowed
 grad.py                  grad, value_and_grad, stop_gradient

@@ -4,21 +4,41 @@ An operation on a few elements of a large array (x[i], x[i] = v) defines `vjp_in
 returning a cotangent as large as the array, it adds to the buffer of its operand, or reuses the
 buffer of its result.  A loop over all elements then takes time linear in their number.  `jvp_into`
 does the same in forward mode.
+
+Ownership: the arrays that an eager pass returns share memory with nothing else.
+
+    owned    the results, with copies of those that something else may refer to
+
+Whether something else refers to an array is decided by its reference count: an array that two
+results, a node of the tape or a constant refer to has more references than one that only a list
+refers to.  Views are always copied.  A result without axes is returned as NumPy's scalar, as by
+NumPy's functions and by compiled functions.
+
+Cotangents of large arrays, by kernels of the operations (core/large_arrays.py).
+
+    accumulate     add the contributions of an elementwise operation to the cotangents so far
+    contributions  the contributions of any operation, as its rule returns them
+
+A kernel computes the partial derivatives, multiplies them by the cotangent and adds the sum of
+earlier contributions in one pass.  Only passes that are neither recorded nor guarded use them.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.array_states import is_unshared
-from wengert._engine.core.node import Node
+from wengert._engine.core.large_arrays import KERNELS, kernels
+from wengert._engine.core.node import Node, Watched
 
 from .cotangent_space import project
 
 if TYPE_CHECKING:
+    from wengert._engine.core.op import RuleContext
     from wengert._engine.core.types import Array
 
 
@@ -118,3 +138,130 @@ class Tangents:
             return np.array(self.known[a])
         dot = self.known.pop(a)
         return dot if type(dot) is np.ndarray and is_unshared(dot) else np.array(dot)
+
+
+def owned(results: list[Any]) -> list[Any]:
+    """Results that share memory with nothing else and may be written to."""
+    for i in range(len(results)):
+        if not _is_returnable(results, i):
+            results[i] = results[i].copy() if results[i].ndim else results[i][()]
+    return results
+
+
+def _is_returnable(results: list[Any], i: int) -> bool:
+    bar = results[i]
+    if type(bar) is not np.ndarray:
+        return True
+    owns_memory = bar.base is None and bar.flags.writeable
+    return owns_memory and bar.ndim > 0 and sys.getrefcount(bar) <= _UNSHARED
+
+
+def _count_unshared() -> int:
+    """The reference count, inside `_is_returnable`, of an array that only a list refers to.
+
+    It depends on the interpreter, so it is measured.
+    """
+    global _UNSHARED
+    for _UNSHARED in range(1, 20):
+        if _is_returnable([np.empty(1)], 0):
+            break
+    return _UNSHARED
+
+
+_UNSHARED = sys.maxsize
+_UNSHARED = _count_unshared()
+
+
+def accumulate(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> bool:
+    """Add the contributions of a node to the cotangents of its operands.
+
+    Parameters
+    ----------
+    node : Node
+        Of an elementwise operation of one or two operands.
+    t : numpy.ndarray
+        Its cotangent.
+    bars : dict
+        The sums so far.
+    owned : set of Node
+        The nodes whose cotangent is an array that nothing else refers to; operands are added.
+
+    Returns
+    -------
+    bool
+        False if NumPy is to run the rule; then nothing has been changed.
+    """
+    if not KERNELS:
+        return False
+    args = node.args
+    op: Any = node.op
+    if op.constant_partials:  # a plain array is not read, which would check it for changes
+        _accumulate(node, t, None, (None,) * len(args), bars, owned)
+        return True
+    if Watched in map(type, args) and _of_watched(node, t, bars, owned):
+        return True
+    wanted = [type(a) is Node for a in args]
+    targets = list(dict.fromkeys([a for a in args if type(a) is Node]))
+    is_repeated = sum(wanted) > len(targets)  # x * x
+    values = [a.value if isinstance(a, Node) else a for a in args]
+    out = node.value
+    sums = [bars.get(a) for a in targets]
+    new = kernels().cotangents(op, node.params, t, out, values, wanted, is_repeated, sums)
+    if new is None:
+        _accumulate(node, t, out, values, bars, owned)
+        return True
+    bars.update(zip(targets, new, strict=True))
+    owned.update(targets)
+    return True
+
+
+def _of_watched(node: Node, t: Any, bars: dict[Node, Any], owned: set[Node]) -> bool:
+    """Add the contribution of a product with a plain array, which is checked in the same pass."""
+    op: Any = node.op
+    if op.ufunc is not np.multiply or not op.is_built_in:
+        return False
+    a, factor = node.args if type(node.args[1]) is Watched else reversed(node.args)
+    if type(a) is not Node or a.value.shape != t.shape or a.value.dtype != t.dtype:
+        return False
+    bar = kernels().product_with(t, factor)
+    if bar is None:
+        return False
+    if a in bars:
+        bar += bars[a]
+    bars[a] = bar
+    owned.add(a)
+    return True
+
+
+def _accumulate(
+    node: Node, t: Any, out: Any, values: Sequence[Any], bars: dict[Node, Any], owned: set[Node]
+) -> None:
+    """Add the contributions, computed by NumPy."""
+    op: Any = node.op
+    for pull, a in zip(op.pulls, node.args, strict=True):
+        if type(a) is not Node:
+            continue
+        bar = project(pull(t, out, *values), a)
+        current = bars.get(a)
+        if current is None:
+            bars[a] = bar
+        elif a in owned:
+            current += bar
+        else:
+            bars[a] = current + bar
+            owned.add(a)
+
+
+def contributions(
+    node: Node, t: Any, out: Any, values: Sequence[Any], ctx: RuleContext
+) -> list[Any] | None:
+    """The cotangents of the operands, None if not wanted; None if NumPy is to run the rule."""
+    if not KERNELS:
+        return None
+    wanted = [ctx.wants(a) for a in node.args]
+    op: Any = node.op
+    bars = kernels().cotangents(op, node.params, t, out, values, wanted)
+    if bars is None:
+        return None
+    remaining = iter(bars)
+    return [next(remaining) if is_wanted else None for is_wanted in wanted]

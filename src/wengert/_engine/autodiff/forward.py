@@ -21,8 +21,7 @@ from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
 
 from . import overflows
-from .accumulation_buffers import Tangents
-from .buffer_ownership import owned
+from .accumulation_buffers import Tangents, owned
 from .cotangent_space import cast, expand, project
 from .reverse import PROBE, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
 from .strong_zeros import TracedGuards, linear_nodes, note_written

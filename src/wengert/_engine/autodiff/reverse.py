@@ -40,15 +40,13 @@ from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert.errors import NotDifferentiableError, at
 
-from . import large_cotangents, overflows
-from .accumulation_buffers import Buffers
-from .buffer_ownership import owned
+from . import accumulation_buffers, overflows
+from .accumulation_buffers import Buffers, owned
 from .cotangent_space import project
-from .eager_visits import plus, visit_nodes
+from .eager_visits import UnchangedArrays, plus, visit_nodes
 from .linearity import check_linear
 from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import VARIABLE, Tape, cycle, fresh, passes_over, tape_between
-from .unchanged_arrays import UnchangedArrays
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -281,7 +279,7 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     contributions = None
     first = inputs[0]
     if type(first) is np.ndarray and first.size >= LEAST_ELEMENTS and _is_plain(ctx):
-        contributions = large_cotangents.contributions(node, t, out, inputs, ctx)
+        contributions = accumulation_buffers.contributions(node, t, out, inputs, ctx)
     if contributions is None:
         rule = op.vjp if op.has_vjp else vjp_from_jvp
         contributions = rule(node, t, out, inputs, ctx)

@@ -7,35 +7,32 @@ cond_switch.py         cond, switch
 vectorized_loops.py    loops with independent steps, as operations on whole arrays: loop_plan.py
                        whether they are independent; loop_accesses.py what steps read and write;
                        all_steps.py the evaluation; sums_of_steps.py sums over all steps;
-                       products_of_slices.py products of slices whose length differs
 products_before_loops.py  products for all steps of a loop, before it
 sized.py               a body with computed lengths; slice_groups.py finds what becomes one
 quadrature.py          an integral by QUADPACK
 eager_loops.py         checks of loop arguments; iterations that run in Python
 closure_conversion.py  a function as a subgraph, with captured values as operands
 operations.py          the operations scan, while, cond, switch; verify.py checks their nodes
-checkpoint_budget.py   the memory limit of the backward pass (`memory=`)
 checkpointed_loop.py   a loop that stores some of its states; checkpoint_schedule.py which ones
 recompute.py           the backward pass from these states; replay_operands.py its operands
 vjp.py                 the backward pass of a loop
-branch_vjp.py          the pullback of a branch
-residuals.py           the residuals of the forward loop; min_cut.py the cheapest set of them
+branch_vjp.py          the pullback of a branch; messages of branches, in their derivatives;
+residuals.py           the residuals of the forward loop: the cheapest set of them
 restoration.py         carried values that the backward loop restores instead of loading them
 bounded_loops.py       residuals of inner loops whose number of steps varies, in buffers
-used_inputs.py         bodies without the inputs that they do not use
 versions.py            which values are an array with some elements written
 sparse_cotangents.py   cotangents with few nonzero elements
-dependence.py          which carried values depend on which operands
+dependence.py          which carried values depend on which operands; bodies without the inputs
+                       that they do not use
 jvp.py                 forward mode: the loop with tangents in the carry; taylor.py with the
                        coefficients of Taylor series
-batching.py            loops over batches; inactive_elements.py those that need no result
+batching.py            loops over batches, without elements that need no result
 custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
 primitive_calls.py     one call of a primitive
 custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch
 custom_rules.py        rules as graphs
 checkpointed_call.py   checkpointed functions, which their rule recomputes
 message_carry.py       loops and branches that exchange messages with other processes;
-                       received_results.py messages of branches, in their derivatives;
                        replay_origins.py the same for checkpointed loops
 law_examples.py        examples for the laws
 """

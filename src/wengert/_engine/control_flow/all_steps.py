@@ -37,8 +37,7 @@ from wengert._engine.ops.indexing.traced_slices import (
 
 from .loop_accesses import ElementAccess
 from .loop_plan import Dependent, LoopPlan
-from .products_of_slices import product_of_slices
-from .sums_of_steps import sum_of_steps
+from .sums_of_steps import product_of_slices, sum_of_steps
 
 _MOST_MEMORY = 4  # times the elements of the largest array that the loop uses
 _FEW_ELEMENTS = 1 << 16  # intermediate results up to this size are always acceptable

@@ -22,8 +22,7 @@ from wengert._engine.core.op_facts import CHECKPOINTED
 from wengert._engine.core.spec import Spec, spec_of
 
 from . import batching
-from .checkpoint_budget import offsets_of, size_of_state
-from .checkpoint_schedule import blocks_of, stored_by_count
+from .checkpoint_schedule import blocks_of, offsets_of, size_of_state, stored_by_count
 from .loops import map
 from .operations import Control
 from .taylor import Results

@@ -27,7 +27,7 @@ from wengert._engine.ops.indexing.linear_forms import note_range
 from wengert._engine.ops.messages import joined
 from wengert.errors import DtypeError, GuardError, at, user_line
 
-from .checkpoint_budget import budget_of
+from .checkpoint_schedule import budget_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole

@@ -37,7 +37,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .checkpoint_budget import budget_of
+from .checkpoint_schedule import budget_of
 from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
 from .message_carry import token_to_carry, with_token
@@ -203,7 +203,7 @@ def scan_node(
     count : Tensor, optional
         The number of steps, if it is computed in the graph.
     budget : mapping, optional
-        How many states the backward pass may store (checkpoint_budget.py).
+        How many states the backward pass may store (checkpoint_schedule.py).
     """
     params = {
         "body": closure.body,

@@ -112,7 +112,7 @@ def after_messages(derivative: Any, out: Any, body: Body) -> Any:
 
     The derivative of a branch computes the branch again as far as it needs its values, which may
     differ between processes.  If the branch does not return results of messages
-    (received_results.py), all processes exchange all its messages again.
+    (branch_vjp.py), all processes exchange all its messages again.
     """
     return after_tokens(derivative, [out]) if is_used() and sends_messages(body) else derivative
 

@@ -10,11 +10,24 @@ If a carried value can be restored in the backward pass (restoration.py), its co
 its undo log instead, and all its versions are available.
 
     split      the two parts of a pullback
+
+Minimum cuts: the cheapest set of edges whose removal separates a source from a sink.
+
+By maximum flow: while there is a path with remaining capacity, flow is added along the shortest
+one; then the saturated edges that leave the nodes reachable from the source are the cut.  It is
+implemented here because importing SciPy's implementation takes longer than tracing a loop and its
+derivative.
+
+    reached     the nodes on the side of the source
+    UNLIMITED   the capacity of an edge that is never cut
+
+J. Edmonds and R. M. Karp, *Theoretical improvements in algorithmic efficiency for network flow
+problems* (1972).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
@@ -25,8 +38,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_open, valued
 from wengert._engine.core.tracing import SIZE, placeholder
 
-from .checkpoint_budget import Typical
-from .min_cut import UNLIMITED, reached
+from .checkpoint_schedule import Typical
 from .restoration import Chain, Undo
 
 _LARGEST_COST = 1 << 40  # of one value; below UNLIMITED, so that it can be stored
@@ -226,3 +238,56 @@ def _is_expensive(node: Node) -> bool:
     if op.kind == "elementwise":
         return op.cost is None or not op.cost.is_recomputed
     return op.kind not in ("view", "indexing", "creation") and not op.aliasing.view
+
+
+UNLIMITED = 1 << 60
+
+
+def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> set[int]:
+    """The nodes that are reachable from the source in the residual graph of a maximum flow.
+
+    Parameters
+    ----------
+    edges : iterable of (node, node, capacity)
+    source, sink : int
+
+    Raises
+    ------
+    ValueError
+        There is no cut: a path consists of unlimited edges only.
+    """
+    residual: dict[int, dict[int, int]] = {source: {}, sink: {}}
+    for a, b, capacity in edges:
+        forward, backward = residual.setdefault(a, {}), residual.setdefault(b, {})
+        forward[b] = min(UNLIMITED, forward.get(b, 0) + capacity)
+        backward.setdefault(a, 0)
+    while True:
+        predecessors = _shortest_paths(residual, source, sink)
+        if sink not in predecessors:
+            return set(predecessors)
+        path = [sink]
+        while path[-1] != source:
+            path.append(predecessors[path[-1]])
+        pairs = list(zip(path[1:], path, strict=False))
+        flow = min(residual[a][b] for a, b in pairs)
+        if flow >= UNLIMITED:
+            raise ValueError("a path from the source to the sink cannot be cut")
+        for a, b in pairs:
+            if residual[a][b] < UNLIMITED:
+                residual[a][b] -= flow
+            residual[b][a] = min(UNLIMITED, residual[b][a] + flow)
+
+
+def _shortest_paths(residual: dict[int, dict[int, int]], source: int, sink: int) -> dict[int, int]:
+    """The predecessor of each reachable node on a shortest path."""
+    predecessors = {source: source}
+    frontier = [source]
+    while frontier and sink not in predecessors:
+        next_frontier = []
+        for a in frontier:
+            for b, capacity in residual[a].items():
+                if capacity > 0 and b not in predecessors:
+                    predecessors[b] = a
+                    next_frontier.append(b)
+        frontier = next_frontier
+    return predecessors

@@ -16,7 +16,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import OperandError, at, user_line
 
-from .checkpoint_budget import MOST_STATES, size_of_state
+from .checkpoint_schedule import MOST_STATES, size_of_state
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -26,7 +26,7 @@ _WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
 _REPLAY = frozenset(
     ("back", "block", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse")
 ) | {"slots", "spread", "stacked", "step"}
-# Of loops with limited memory for the backward pass (checkpoint_budget.py).
+# Of loops with limited memory for the backward pass (checkpoint_schedule.py).
 _OPTIONAL_PARAMS = frozenset(("slots", "bytes"))
 
 

@@ -39,15 +39,13 @@ from .bounded_loops import (
     ranges_of,
     set_ranges,
 )
-from .checkpoint_budget import MOST_STATES, bytes_of
-from .checkpoint_schedule import blocks_of
+from .checkpoint_schedule import MOST_STATES, blocks_of, bytes_of
 from .closure_conversion import dealiased, hoisted
-from .dependence import Dependence
+from .dependence import Dependence, used_of, with_consts
 from .message_carry import body_derivative, set_variant_with_messages
 from .residuals import SplitPullback, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
-from .used_inputs import used_of, with_consts
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

@@ -17,7 +17,7 @@ device_arrays.py               arrays in the memory of a device
 device_values.py               values of nodes in the memory of a device
 uniform_arrays.py              arrays filled with one number, for rules
 recording.py                   whether operations are recorded; policy.py implicit conversions
-types.py                       types for annotations; and for buffers of cotangents
+types.py                       types for annotations
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number; functions traced again with
                                the values of their integers

@@ -10,6 +10,12 @@ An operation has five parts; its kind (kinds/) implements most of them for all i
 
 In `vjp` and `jvp`, `out` and `inputs` are plain values if nothing is recorded, and handles if the
 derivative itself is to be differentiated: the rule is the same code in both cases.
+
+The buffers of a derivative pass, as `Op.vjp_into` and `Op.jvp_into` use them.
+
+An operation on a few elements of a large array adds to the cotangent of that array in place: a
+separate contribution would be as large as the array, and mostly zeros.  The two protocols are
+implemented in `autodiff.accumulation_buffers`.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,6 +44,7 @@ from .op_facts import (
 )
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
+from .types import Array
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
@@ -329,3 +336,29 @@ def lookup(name: str) -> Any:
         raise RegistryError(
             f"No operation named {name!r} is registered. {hint}{at(user_line())}"
         ) from None
+
+
+class CotangentBuffers(Protocol):
+    """The cotangents of one backward pass."""
+
+    def wants(self, a: Any) -> bool:
+        """Whether this operand takes part in the derivative."""
+
+    def writable(self, a: Node) -> Any:
+        """The cotangent of `a` as an array to add into; zeros if it has no contributions yet."""
+
+    def add(self, a: Node, bar: Array) -> None:
+        """Add a contribution, which the caller must not write to afterwards."""
+
+    def take(self, node: Node, t: Array) -> Any:
+        """The complete cotangent `t` of `node` as an array that the caller may write to."""
+
+    def donate(self, a: Node, t: Array) -> None:
+        """Add a contribution whose memory the pass may use."""
+
+
+class TangentBuffers(Protocol):
+    """The tangents of one forward pass."""
+
+    def take(self, a: Node, reader: Node) -> Any:
+        """The tangent of `a` as an array that its reader may write to."""

@@ -33,8 +33,7 @@ from wengert.errors import BackendError, TraceError, at, user_line
 
 from .explanation_report import Explanation
 from .findings import Finding, unique
-from .graph_notes import notes_on
-from .loop_costs import loop_costs
+from .graph_notes import loop_costs, notes_on
 from .slow_gradients import slow
 
 if TYPE_CHECKING:

@@ -10,6 +10,11 @@ A finding has a *symptom* (what is wrong with the gradient) and a *kind* (the ca
     huge, tiny     growth decay
     slow           loop repeated broadcast copies watched wide time
     error          rule mutated
+
+Descriptions of nodes in messages.
+
+named    a node by its operation, its name and its spec: ``matmul h float64[8,4]``
+called   the same with another word for the operation: ``input x float64[3]``
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_info import place_of
+from wengert._engine.core.spec import shown
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -144,3 +150,13 @@ def unique(findings: Sequence[Finding], limit: int = 8) -> list[Finding]:
     for f in findings:
         chosen.setdefault((f.symptom, f.kind, f.where, None if f.where else f.message), f)
     return list(chosen.values())[:limit]
+
+
+def named(node: Node) -> str:
+    """A node in a message: its operation, its name if it has one, and its spec."""
+    return called(node.op.name, node)
+
+
+def called(word: str, node: Node) -> str:
+    """A node in a message, with a word such as input or parameter instead of its operation."""
+    return f"{word} {node.name} {shown(node.spec)}" if node.name else f"{word} {shown(node.spec)}"

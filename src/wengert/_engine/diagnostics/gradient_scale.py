@@ -11,8 +11,7 @@ from math import exp, log, log10
 from wengert._engine.core.node import Node
 
 from .backward_trace import Backward, Edge, magnitude
-from .describe import named
-from .findings import Finding
+from .findings import Finding, named
 
 # A gradient is reported if its largest element, for a seed of 1, is outside of this range.
 HUGE_GRADIENT = 1e8

@@ -20,16 +20,13 @@ from wengert._engine.core.node import RELEASED, Node
 from wengert._engine.core.spec import shown
 from wengert.errors import ArgumentError, DerivativeError, MutatedError, at, user_line
 
-from .backward_trace import Backward, magnitude, run_backward
-from .dependency_trace import ancestors
+from .backward_trace import Backward, ancestors, magnitude, run_backward
 from .disconnected import Reads, disconnected
 from .findings import Finding, unique
 from .gradient_scale import out_of_scale
-from .nonfinite_gradients import nonfinite_edges
-from .nonfinite_values import first_nonfinite, nonfinite_index, origin
+from .nonfinite_values import first_nonfinite, nonfinite_edges, nonfinite_index, origin
 from .slow_gradients import slow, timed
-from .zero_elements import unused_elements
-from .zero_gradients import vanished_cotangents
+from .zero_gradients import unused_elements, vanished_cotangents
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

@@ -19,9 +19,8 @@ from wengert._engine.core.node import Node, Watched
 from wengert._engine.core.op import Op, RuleContext
 from wengert._engine.core.static_params import frozen
 
-from .dependency_trace import ancestors, plain
-from .describe import named
-from .findings import Finding
+from .backward_trace import ancestors, plain
+from .findings import Finding, named
 from .recorded_pass import contributions
 
 if TYPE_CHECKING:

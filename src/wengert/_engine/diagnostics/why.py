@@ -24,7 +24,7 @@ from wengert._engine.core.replay import inline_graph
 from wengert._engine.graphs.graph import Graph
 from wengert.errors import ArgumentError, at, user_line
 
-from .dependency_trace import ancestors
+from .backward_trace import ancestors
 from .disconnected import Reads
 from .findings import Finding, Findings
 from .run_checks import DifferentiatedInput, Options, examine

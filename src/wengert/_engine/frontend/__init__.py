@@ -7,21 +7,20 @@ rewritten too, from the source.
 Conversion
     convert.py               decides how a function is converted
     code_facts.py            what a function uses, from its bytecode
-    overlay.py               a view of a module's globals, with replaced modules
+    overlay.py               a view of a module's globals, with replaced modules; the same code
+                             with other globals; import, isinstance, globals, eval and exec of
+                             converted functions
     namespaces.py            the replacements of numpy, scipy and math
-    builtin_overrides.py     import, isinstance, globals, eval and exec of converted functions
-    function_copies.py       the same code with other globals
     rewritten_functions.py   functions compiled from a rewritten syntax tree; cached
     code_cache.py            rewritten code on disk, for other processes
 
 Static analysis
     source.py                the syntax tree of a function
     tree_traversal.py        the nodes of a syntax tree
-    names.py                 variables that statements bind and read
+    names.py                 variables that statements bind and read; global and nonlocal variables
+                             that a function assigns; parameters whose elements a function assigns
     liveness.py              variables that may be read after a statement
     definite_assignment.py   variables that may be unbound where they are read
-    written_parameters.py    parameters whose elements a function assigns
-    outer_assignments.py     global and nonlocal variables that a function assigns
 
 State while a block is traced
     state.py                 variables and objects that a block shares with the function
@@ -36,8 +35,8 @@ from typing import TYPE_CHECKING
 from wengert._engine.core.lazy_import import lazy_names
 
 from .convert import convert
+from .names import written_parameters
 from .state import is_noted, object_changes
-from .written_parameters import written_parameters
 
 if TYPE_CHECKING:
     from .running.iterables import unroll

@@ -29,10 +29,9 @@ from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note, note_not_converted
 
 from .code_facts import CodeFacts, code_facts
-from .function_copies import with_overlay
+from .names import note_outer_assignments
 from .namespaces import REPLACED_MODULES, has_replacement, replacement
-from .outer_assignments import note_outer_assignments
-from .overlay import Overlay
+from .overlay import Overlay, with_overlay
 from .state import Speculation
 
 if TYPE_CHECKING:

@@ -6,13 +6,33 @@ captured_in     names that functions and classes defined inside nodes read
 declared        names declared global, and names declared nonlocal
 parameters      names of the parameters of a function
 function_scope  nodes that belong to the scope of a function, without inner functions
+
+Global and nonlocal variables that a function assigns.
+
+A traced block carries them like its own variables, and a compiled function assigns them after it
+has run; so their values are recorded before the function is called.
+
+note_outer_assignments    record the values of the variables that a function assigns
+
+The parameters whose elements a function assigns, from its source.
+
+A plain array that is passed for one of them is replaced by a tensor.
+
+written_parameters    their names
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection, Iterable, Iterator
+from types import CodeType, FunctionType, MethodType
 
+from wengert._engine.core.bytecode_names import reads_of
+from wengert._engine.core.conversion_hook import is_library_function
+
+from .source import definition_of
+from .state import Speculation
 from .tree_traversal import children, traverse
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -139,3 +159,58 @@ def parameters(node: Scope) -> list[str]:
     all_parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     all_parameters += [x for x in (arguments.vararg, arguments.kwarg) if x is not None]
     return [x.arg for x in all_parameters]
+
+
+def note_outer_assignments(fun: FunctionType) -> None:
+    """Record the values of the global and nonlocal variables that a function assigns.
+
+    Raises
+    ------
+    NotTraceable
+        It assigns a global variable, and its globals are not those of a module.
+    """
+    assigned = reads_of(fun.__code__)
+    if assigned.written_globals and type(fun.__globals__) is not dict:
+        Speculation.refuse(f"it calls {fun.__qualname__}, which assigns a global variable")
+    for name in sorted(assigned.written_globals):
+        Speculation.note_change(fun.__globals__, name)
+    if assigned.written_cells:
+        cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+        for name in sorted(assigned.written_cells):
+            Speculation.note_change(cells[name], name)
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def written_parameters(fun: object) -> frozenset[str]:
+    """The parameters whose elements a function assigns; none if its source is unavailable.
+
+    Only assignments to a parameter itself are found: ``p[i] = x`` and ``p += x``.
+    """
+    if type(fun) is MethodType:
+        fun = fun.__func__
+    if type(fun) is not FunctionType or is_library_function(fun):
+        return _NONE
+    return _written(fun.__code__)
+
+
+@functools.lru_cache(maxsize=4096)
+def _written(code: CodeType) -> frozenset[str]:
+    if not code.co_argcount + code.co_kwonlyargcount:
+        return _NONE
+    definition = definition_of(code)
+    if definition is None or isinstance(definition.node, ast.Lambda):
+        return _NONE
+    stored: set[str] = set()
+    rebound: set[str] = set()
+    for node in function_scope(definition.node.body):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                base = target
+                while isinstance(base, ast.Subscript):
+                    base = base.value
+                if isinstance(base, ast.Name):
+                    stores = base is not target or isinstance(node, ast.AugAssign)
+                    (stored if stores else rebound).add(base.id)
+    return frozenset(stored - rebound) & frozenset(parameters(definition.node))

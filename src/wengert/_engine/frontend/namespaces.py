@@ -79,7 +79,7 @@ def _attribute(real: ModuleType, tensor_module: ModuleType | None, name: str) ->
         if name in _CREATION:
             return _creation_function(tensor_module, name)
         if name in ("ndenumerate", "nditer"):
-            return getattr(import_module("wengert._engine.frontend.running.array_iteration"), name)
+            return getattr(import_module("wengert._engine.frontend.running.iterables"), name)
         if name == "random":  # wengert.random has other generators
             return real.random
     if real is math:

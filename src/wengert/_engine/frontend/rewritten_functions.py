@@ -16,8 +16,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
 
 from . import code_cache
-from .function_copies import copy_metadata
-from .overlay import Overlay, overlay
+from .overlay import Overlay, copy_metadata, overlay
 from .running import RUNTIME
 from .running.builtin_loops import register_rewriter
 from .source import definition_of

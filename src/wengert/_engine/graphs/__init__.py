@@ -1,8 +1,8 @@
 """Graphs as users hold them: traced or built by hand, transformed, run, saved.
 
 graph.py               Graph: the class
-transform.py           grad, vjp, jvp, vmap ... of a graph, by tracing it
-substitute.py          substitute, with_operation, subgraph, copy
+transform.py           grad, vjp, jvp, vmap ... of a graph, by tracing it; substitute,
+                       with_operation, subgraph, copy
 pickle_support.py      pickling
 trace.py               trace: the graph of a function
 tracing_session.py     the run of a function that records its graph

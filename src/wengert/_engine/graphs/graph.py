@@ -4,7 +4,7 @@ A graph is a function: called with arrays, it runs; called with tensors, it reco
 So transformations are done by tracing the transformed function.
 
 Nodes, their order, names and dependencies are in core/graph.py.  The methods here delegate to
-transform.py, substitute.py, pickle_support.py and other packages.
+transform.py, transform.py, pickle_support.py and other packages.
 """
 
 from __future__ import annotations
@@ -33,8 +33,17 @@ from wengert._engine.core.symbolic.dim import Dim
 
 from .pickle_support import reduced
 from .pytree_signature import Signature, Static, restored
-from .substitute import copied, subgraph, substituted, with_operation
-from .transform import argument_specs, batched, built, output_specs, traced
+from .transform import (
+    argument_specs,
+    batched,
+    built,
+    copied,
+    output_specs,
+    subgraph,
+    substituted,
+    traced,
+    with_operation,
+)
 
 if TYPE_CHECKING:
     from wengert._engine import visualization

@@ -2,22 +2,21 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
-jitted_display.py      how it is shown, as text and in notebooks
-cache_info.py          CacheInfo: the number of programs
+jitted_display.py      how it is shown, as text and in notebooks; CacheInfo: the number of programs
 labelled_calls.py      calls with objects of pandas, xarray and pint
 call_signature.py      a call as a cache key; which arguments are inputs of a program
 static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them
-shape_polymorphism.py  programs for calls that differ in sizes only
+shape_polymorphism.py  programs for calls that differ in sizes only; fewer garbage collections
+                       while a function is compiled
 simplified_graphs.py   the simplified graph, or one that is made when it is needed
 compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
 entry_dispatch.py      native entry points, one for each call signature
 pytree_fast_path.py    calls with containers, directly to a native entry point
 native_call.py         a run by the native entry point of a backend
 compiled_operation.py  a compiled graph as one operation, with compiled derivatives
-gc_threshold.py        fewer garbage collections while a function is compiled
-unsupported.py         raises for functions and graphs that cannot be compiled
-rng_guard.py           raises for random numbers that would become constants of a program
+unsupported.py         raises for functions and graphs that cannot be compiled; raises for random
+                       numbers that would become constants of a program
 lowered.py             graph, loops and instructions of a program, for inspection
 exporting.py           export: functions and derivatives as files for other languages
 profile_call.py        profile: time and memory of a compiled function
@@ -28,9 +27,9 @@ from typing import TYPE_CHECKING
 
 from wengert._engine.core.lazy_import import lazy_names, public_dir
 
-from .cache_info import CacheInfo
 from .decorator import jit
 from .jitted import Jitted
+from .jitted_display import CacheInfo
 from .lowered import Lowered
 
 if TYPE_CHECKING:

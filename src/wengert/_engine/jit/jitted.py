@@ -43,20 +43,19 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from . import cache_info, jitted_display, labelled_calls
-from .cache_info import CacheInfo
+from . import jitted_display, labelled_calls
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
 from .entry_dispatch import Routes, entry_signature
+from .jitted_display import CacheInfo
 from .lowered import Lowered
 from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_shortcut
-from .rng_guard import traced_without_draws
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
 from .simplified_graphs import simplified
 from .static_numbers import StaticNumbers
-from .unsupported import check_host_callbacks, refuse_generators
+from .unsupported import check_host_callbacks, refuse_generators, traced_without_draws
 
 if TYPE_CHECKING:
     from . import exporting
@@ -407,8 +406,8 @@ class Jitted(Generic[P, R]):
     def cache_info(self) -> CacheInfo:
         """The number of programs, and the time that they took to compile."""
         states = [s for known in list(self._states.known.values()) for s in known]
-        own = cache_info.counted(states, self._traces, self._seconds)
-        return cache_info.added(own, self._of_labelled)
+        own = jitted_display.counted(states, self._traces, self._seconds)
+        return jitted_display.added(own, self._of_labelled)
 
     def clear_cache(self) -> None:
         """Remove all programs; the next call compiles."""

@@ -2,17 +2,36 @@
 
 check_host_callbacks  raises for operations that would be called back in Python
 refuse_generators     raises for generators, coroutines and classes
+
+RNG guard: raises if a function draws from global random generators while it is traced.
+
+A graph is built once and run often.  Random numbers drawn by NumPy or Python while it is built
+would silently be the same in each run.  So the states of the generators that a function can reach
+by name are compared before and after tracing.
+
+Other threads may draw numbers meanwhile, as event loops do.  If the generator of Python's module
+has changed and there are other threads, the function is traced again, while the calls of its thread
+are observed.
+
+    traced_without_draws   the result of tracing, during which no generator may change its state
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any
+import random
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+import numpy as np
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.backends import Backend
 from wengert._engine.graphs import Graph
-from wengert.errors import ArgumentError, BackendError, at, user_line
+from wengert.errors import ArgumentError, BackendError, TraceError, at, user_line
 
 
 def check_host_callbacks(backend: Backend, graph: Graph) -> None:
@@ -44,3 +63,152 @@ def refuse_generators(fun: Any) -> None:
                 f"jit of {name_of(fun)}, which is {what}. Compile a function that returns arrays, "
                 f"and call it from there{at(user_line())}."
             )
+
+
+R = TypeVar("R")
+_PYTHON: Any = random._inst  # the generator of Python's module
+
+
+def traced_without_draws(fun: Callable[..., Any], leaves: list[Any], trace: Callable[[], R]) -> R:
+    """The result of `trace`, if no generator of NumPy or Python was drawn from.
+
+    Parameters
+    ----------
+    fun : callable
+        The generators in its closure and globals, and in the attributes of these, are checked.
+    leaves : list
+        Leaves of its arguments, which are checked too.
+    trace : callable
+        Traces the function; it may be called twice.
+
+    Raises
+    ------
+    TraceError
+        A number was drawn.
+    """
+    found = [g for g in _generators(fun, leaves) if g is not _PYTHON]
+    states = {id(g): (g, _state(g)) for g in found}
+    legacy, python = _legacy(), random.getstate()
+    result = trace()
+    changed = [name for g, before in states.values() if (name := _name_if_changed(g, before))]
+    if not _is_untouched() if legacy is None else _legacy() != legacy:
+        changed.append("numpy.random")
+    if not changed and random.getstate() != python:
+        if len(sys._current_frames()) == 1:
+            changed.append("random")
+        else:
+            result, draws = _observed(trace)
+            changed += ["random"] * draws
+    if changed:
+        name = getattr(fun, "__name__", type(fun).__name__)
+        raise TraceError(
+            f"{name} draws random numbers ({changed[0]}) while it is compiled, so every run would "
+            "use the same. Draw from a stream, wengert.random.Stream(seed), which draws in each "
+            f"run, or pass the numbers as an argument{at(user_line())}."
+        )
+    return result
+
+
+def _observed(trace: Callable[[], R]) -> tuple[R, bool]:
+    """The result, and whether this thread draws from the generator of Python's module."""
+    draws = False
+
+    def observe(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal draws
+        if event == "c_call" and getattr(called, "__self__", None) is _PYTHON:
+            draws = True
+
+    previous = sys.getprofile()
+    sys.setprofile(observe)
+    try:
+        return trace(), draws
+    finally:
+        sys.setprofile(previous)
+
+
+def _legacy() -> Any:
+    """The state of NumPy's global generator; None if it has not been imported."""
+    if "numpy.random" not in sys.modules:
+        return None
+    state: Any = np.random.get_state()
+    return state[1].tobytes(), state[2:]
+
+
+def _is_untouched() -> bool:
+    """Whether NumPy's global generator, if it has been imported since, has not been used."""
+    if "numpy.random" not in sys.modules:
+        return True
+    state: Any = np.random.get_state()
+    fresh: Any = np.random.RandomState().get_state()
+    # All parts of the state except the key are the same in all generators that are unused.
+    return bool(state[2:] == fresh[2:] and state[1][0] == fresh[1][0])
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    bits = getattr(generator, "bit_generator", None)
+    return repr(generator.get_state() if bits is None else bits.state)
+
+
+def _name_if_changed(generator: Any, before: Any) -> str:
+    return type(generator).__name__ if _state(generator) != before else ""
+
+
+def _kinds() -> tuple[Any, ...]:
+    # Not imported here, because that takes 10 ms; if it has not been imported, no generator exists.
+    if "numpy.random" not in sys.modules:
+        return (random.Random,)
+    return np.random.Generator, np.random.RandomState, random.Random
+
+
+def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    kinds = _kinds()
+    looked_at: dict[int, Any] = {}  # NumPy's module has 600 names, and most functions have it
+    for x in _reachable(fun, leaves):
+        if isinstance(x, kinds):
+            yield x
+        elif id(x) not in looked_at and hasattr(x, "__dict__") and not isinstance(x, type):
+            looked_at[id(x)] = x
+            yield from (v for v in list(vars(x).values()) if isinstance(v, kinds))
+
+
+def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
+    yield from leaves
+    stack, seen = [fun], set()
+    while stack:
+        f = stack.pop()
+        if id(f) in seen:
+            continue
+        seen.add(id(f))
+        yield f
+        if isinstance(f, functools.partial):
+            stack.append(f.func)
+            yield from (*f.args, *f.keywords.values())
+        stack += [g for g in (getattr(f, "__wrapped__", None), getattr(f, "__func__", None)) if g]
+        if getattr(f, "__self__", None) is not None:
+            yield f.__self__
+        for cell in getattr(f, "__closure__", None) or ():
+            try:
+                contents = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            yield contents
+            if callable(contents) and hasattr(contents, "__code__"):
+                stack.append(contents)
+        yield from getattr(f, "__defaults__", None) or ()
+        code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
+        for name in _names(code):
+            if name in names:
+                yield names[name]
+                if hasattr(names[name], "__code__") and not isinstance(names[name], type):
+                    stack.append(names[name])
+
+
+def _names(code: CodeType | None) -> Iterator[str]:
+    """The names of globals in a function, and in those that are nested in it."""
+    if code is not None:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from _names(inner)

@@ -16,8 +16,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.control_flow.checkpoint_budget import offsets_of
-from wengert._engine.control_flow.checkpoint_schedule import blocks_of, reversal, stored_by_count
+from wengert._engine.control_flow.checkpoint_schedule import (
+    blocks_of,
+    offsets_of,
+    reversal,
+    stored_by_count,
+)
 from wengert._engine.control_flow.replay_operands import OperandGroups
 from wengert._engine.core.spec import Spec
 from wengert.errors import GuardError

@@ -8,10 +8,10 @@ last_elements.py    ``out[-1]`` in a loop that fills `out` becomes a variable
 global_stores.py    assignments of global variables become stores to the globals of the module
 statements.py       loops, branches and assertions become calls, with functions for their blocks
 exception_handlers.py   handlers of exceptions catch no refusals
-expressions.py      conditions, calls and stores inside of statements become calls
+expressions.py      conditions, calls and stores inside of statements become calls; only calls, for
+                    functions whose loops and branches are not rewritten
 comprehensions.py   comprehensions become functions with loops
 
-calls.py            only calls, for functions whose loops and branches are not rewritten
 functions.py        rewrites and compiles a function
 syntax.py           constructors of syntax tree nodes
 

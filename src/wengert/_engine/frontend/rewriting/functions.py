@@ -17,8 +17,8 @@ from ..names import bound_in, declared, function_scope, parameters
 from ..source import FunctionSource
 from ..tree_traversal import copied, traverse
 from .buffers import with_buffers
-from .calls import Calls
 from .exits import Unsupported, without_exits
+from .expressions import Calls
 from .global_stores import with_global_stores
 from .last_elements import with_last_element_variables
 from .list_appends import appends_in, as_append_calls

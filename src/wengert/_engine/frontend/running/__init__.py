@@ -3,33 +3,31 @@
 Each of them behaves as Python does if the values that decide are known, and adds a node to the
 graph if they are traced.
 
-loops.py            ``for`` and ``while``
+loops.py            ``for`` and ``while``; whether a block can use traced values
 loop_facts.py       what is known about a loop before it is traced
 loop_tracer.py      traces the body of a loop until its carry is complete
 loop_node.py        adds the node of a loop
-iterables.py        range, zip, enumerate and reversed, with items by index
-array_iteration.py  np.ndenumerate and np.nditer
-list_appends.py     what loops and branches append to lists
+iterables.py        range, zip, enumerate and reversed, with items by index; np.ndenumerate and
+                    np.nditer
+list_appends.py     what loops and branches append to lists; what the iterations of a loop append,
+                    as outputs of its node
 chosen_elements.py  elements of lists and dicts at indices and keys that are not known
-loop_appends.py     what the iterations of a loop append, as outputs of its node
 filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
-sorting.py          sorted, and min and max with keys, of traced numbers
-strings.py          strings made of traced values
 stacked_lists.py    lists of equal elements at indices that are not known
 shared_memory.py    arrays from outside that branches bind variables to
 loop_memory.py      the same for loops
 view_paths.py       views that a block has made, made again after it
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
-calls.py            calls and assertions
-builtin_loops.py    sum, any, all, min and max of traced arrays, as loops
-exception_handlers.py   try statements, which catch no refusals
+calls.py            calls and assertions; try statements, which catch no refusals; strings made of
+                    traced values
+builtin_loops.py    sum, any, all, min and max of traced arrays, as loops; sorted, and min and max
+                    with keys, of traced numbers
 object_changes.py   statements and calls that change Python objects
 
 block_tracing.py    traces a loop body or branch separately from its function
 values.py           the numeric leaves of variables, and common specs
-reachability.py     whether a block can use traced values
 """
 
 from __future__ import annotations
@@ -44,11 +42,9 @@ from . import (
     branches,
     calls,
     chosen_elements,
-    exception_handlers,
     list_appends,
     loops,
     object_changes,
-    strings,
     values,
 )
 
@@ -66,7 +62,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,
-    "__wg_formatted__": strings.formatted,
+    "__wg_formatted__": calls.formatted,
     "__wg_before_load__": chosen_elements.before_load,
     "__wg_store_global__": object_changes.store_global,
     "__wg_before_store__": object_changes.before_store,
@@ -75,6 +71,6 @@ RUNTIME: dict[str, Any] = {
     "__wg_new_variables__": object_changes.new_variables,
     "__wg_assert__": calls.assert_,
     "__wg_bound__": values.bound,
-    "__wg_refused__": exception_handlers.refused,
+    "__wg_refused__": calls.refused,
     "__wg_handling__": handling,
 }

@@ -5,6 +5,12 @@ They are written as Python loops, and rewritten as user functions are; short loo
 sum_, any_, all_, filter_, min_, max_   the functions
 looped                         one of them, rewritten
 register_rewriter              set the function that rewrites them
+
+Sorting: ``sorted``, ``list.sort``, ``min`` and ``max`` with keys, of traced numbers.
+
+sorted_      ``sorted``: the elements in the order of traced keys
+sort_list    ``list.sort``
+extreme_by   ``min`` or ``max`` with a key
 """
 
 from __future__ import annotations
@@ -13,6 +19,20 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import Handle, is_traced, wrap
+from wengert._engine.core.loop_rows import RowBlock, rows_of
+from wengert._engine.core.node import constant
+from wengert._engine.core.spec import Spec
+from wengert.errors import TraceError, at, user_place
+
+from ..state import NotTraceable, Speculation
+from .branches import if_expression
+from .iterables import is_unknown_length
+from .values import PartitionedValue, cast, joined_spec, spec_of
 
 
 class _Rewriter:
@@ -80,3 +100,99 @@ def max_(values: Sequence[Any]) -> Any:
         if value > best:
             best = value
     return best
+
+
+Key = Callable[[Any], Any]
+
+
+def sorted_(values: Iterable[Any], *, key: Key | None = None, reverse: bool = False) -> list[Any]:
+    """The elements of an iterable in order, whose keys may be traced numbers."""
+    if is_unknown_length(values) and key is None:
+        in_order: Any = np.sort(values)  # type: ignore[call-overload]
+        return in_order[::-1] if reverse else in_order  # type: ignore[no-any-return]
+    elements, keys = _keyed(values, key)
+    if not any(is_traced(x) for key in keys for x in _numbers(key)):
+        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+        found = [elements[k] for k in order]
+    else:
+        found = _in_order(elements, keys, bool(reverse))
+    Speculation.note_new(found)
+    return found
+
+
+def sort_list(values: list[Any], *, key: Key | None = None, reverse: bool = False) -> None:
+    """Sort a list in place."""
+    Speculation.note_change(values)
+    values[:] = sorted_(values, key=key, reverse=reverse)
+
+
+def _keyed(values: Iterable[Any], key: Key | None) -> tuple[list[Any], list[Any]]:
+    elements = list(values)
+    if key is None:
+        return elements, elements
+    function = converted(key)
+    return elements, [function(v) for v in elements]
+
+
+def _numbers(key: Any) -> Sequence[Any]:
+    """The numbers of a key, in the order in which they are compared."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _in_order(elements: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
+    parts = [PartitionedValue.of(v) for v in elements]
+    try:
+        rows = [_numbers(k) for k in keys]
+        if any(spec_of(x) is None or np.shape(x) for row in rows for x in row):
+            raise NotTraceable("a key is not a number, or a tuple of numbers")
+        if len(set(map(len, rows))) > 1:
+            raise NotTraceable("the keys are tuples of different lengths")
+        for other in parts[1:]:
+            parts[0].check_like(other, "an element")
+        specs = list(parts[0].specs)
+        for other in parts[1:]:
+            pairs = zip(specs, other.specs, strict=True)
+            specs = [joined_spec(a, b, "an element") for a, b in pairs]
+    except NotTraceable as error:
+        raise TraceError(
+            f"sorting by values that are not known while a graph is built: {error}. Sort numbers, "
+            f"or arrays and tuples of one structure, or use np.sort and np.argsort"
+            f"{at(user_place())}."
+        ) from None
+    # Elements with equal keys stay in their order, in reverse order too.
+    order: Any = None
+    for column in list(zip(*(rows[::-1] if reverse else rows), strict=True))[::-1]:
+        numbers: Any = np.stack(column)
+        if order is None:
+            order = np.argsort(numbers, kind="stable")
+        else:
+            order = order[np.argsort(numbers[order], kind="stable")]
+    if reverse:
+        order = (len(keys) - 1 - order)[::-1]
+    columns = []
+    for spec, *leaves in zip(specs, *[p.numeric_leaves for p in parts], strict=True):
+        made: Any = np.stack([cast(x, Spec(spec.shape, spec.dtype)) for x in leaves])
+        made = made if isinstance(made, Handle) else wrap(constant(made))
+        columns.append(list(rows_of(RowBlock(len(leaves), made[order], spec.weak))))
+    return [parts[0].rebuild([c[k] for c in columns]) for k in range(len(elements))]
+
+
+def extreme_by(name: str, values: Iterable[Any], key: Key) -> Any:
+    """``min`` or ``max`` of values with a key."""
+    elements, keys = _keyed(values, key)
+    if not any(map(is_traced, keys)):
+        position = (min if name == "min" else max)(range(len(keys)), key=keys.__getitem__)
+        return elements[position]
+    best, best_key = elements[0], keys[0]
+    for other, other_key in zip(elements[1:], keys[1:], strict=True):
+        better = other_key < best_key if name == "min" else other_key > best_key
+        best, best_key = if_expression(
+            better,
+            functools.partial(_pair, other, other_key),
+            functools.partial(_pair, best, best_key),
+        )
+    return best
+
+
+def _pair(x: Any, y: Any) -> Any:
+    return x, y

@@ -7,6 +7,22 @@
 callee     the function to call instead of another one
 consumed   a call with a generator expression (rewriting/comprehensions.py)
 assert_    an assertion
+
+The ``try`` statements of the user's: they catch the exceptions of Python, and no refusals.
+
+    except refused():    # before the user's handlers
+        raise
+
+refused    the exceptions that this handler catches: all if the one that is raised is a refusal
+
+Strings made of values: a loop that makes one of a traced value is unrolled.
+
+A loop is traced once, so that such a string would be the same in all iterations.  Messages, as of
+``print`` and exceptions, are left.
+
+formatted      a value of an f-string
+string_type    the replacement of ``str``, ``repr`` and ``format``
+format_method  the replacement of the method ``format`` of a string
 """
 
 from __future__ import annotations
@@ -16,14 +32,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, KeysView, Set, ValuesView
-from types import (
-    BuiltinMethodType,
-    CodeType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-    ModuleType,
-)
+from types import BuiltinMethodType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,23 +42,52 @@ from wengert._engine.core.conversion_hook import converted, is_library_class, is
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
+from wengert._engine.core.replaced_errors import hidden
 from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert._engine.ops.casts import astype
-from wengert.errors import at, user_place
+from wengert.errors import ConversionError, TraceError, at, user_place
 
 from .. import code_cache
 from ..code_facts import code_facts
+from ..names import note_outer_assignments
 from ..namespaces import new_array, replacement
-from ..outer_assignments import note_outer_assignments
 from ..source import definition_of
-from ..state import Speculation
+from ..state import NotTraceable, Speculation
 from . import builtin_loops
 from .branches import if_expression
+from .builtin_loops import extreme_by, sort_list, sorted_
 from .iterables import enumerate_, is_unknown_length, items_of, range_, reversed_, zip_
 from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
-from .sorting import extreme_by, sort_list, sorted_
-from .strings import format_method, string_type
 from .values import as_bool, weakly_typed
+
+
+def formatted(x: Any) -> Any:
+    """A value that becomes a part of a string."""
+    if is_traced(x):
+        Speculation.refuse("it makes a string of a value that is not known")
+    return x
+
+
+def string_type(builtin: Any) -> Callable[..., Any]:
+    """``str``, ``repr`` or ``format``."""
+
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        return builtin(*map(formatted, args), **kwargs)
+
+    return convert
+
+
+def format_method(text: str) -> Callable[..., str]:
+    """The method ``format`` of a string."""
+
+    def convert(*args: Any, **kwargs: Any) -> str:
+        for x in (*args, *kwargs.values()):
+            formatted(x)
+        return text.format(*args, **kwargs)
+
+    return convert
+
 
 _CALLABLE_TYPES = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
 # Modules whose functions may call classes that are passed to them, as ``map(float, xs)``.
@@ -330,3 +368,16 @@ _TYPE_REPLACEMENTS: dict[type, Any] = {
     bool: _number_type(bool),
     np.ndarray: new_array,
 }
+
+_REFUSALS = (TraceError, ConversionError, NotTraceable)
+
+
+def refused() -> tuple[type[BaseException], ...]:
+    """`BaseException` if the exception that is being handled is a refusal; otherwise nothing."""
+    error = sys.exc_info()[1]
+    is_refusal = isinstance(error, _REFUSALS) or isinstance(
+        getattr(error, "__cause__", None), LengthsDiffer
+    )
+    if is_refusal or (isinstance(error, Exception) and hidden(error) is not None):
+        return (BaseException,)
+    return ()

@@ -32,7 +32,7 @@ from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_va
 from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
 from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
-from .loop_appends import LoopAppends
+from .list_appends import LoopAppends
 from .loop_facts import LoopFacts, stopped
 from .loop_memory import LoopMemory
 from .loop_node import loop_node, strongly_typed

@@ -8,28 +8,36 @@ by Python, which unrolls it.
     while c: ...        while_(test, body, *facts)
 
     ITERATIONS_UNROLLED    loops with at most so many iterations are unrolled, if they are short
+
+Whether a block can use traced values.
+
+Its free variables are searched, through containers, attributes, closures and bound arguments.
+
+can_reach_traced    whether some of the values are traced
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.handle import is_traced
+import numpy as np
+
+from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 from wengert.errors import TraceError, at, user_place, user_source
 
-from ..state import NotTraceable, SharedVariables
+from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import with_slice_lengths
 from .booleans import not_
 from .branches import if_
 from .filled_lists import tested
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
 from .loop_facts import LoopFacts, stopped
-from .reachability import can_reach_traced
 from .stacked_lists import ListNeeded
 
 if TYPE_CHECKING:
@@ -195,3 +203,43 @@ class _SharingCallable:
 
     def __call__(self) -> None:
         self._fun()
+
+
+_MAX_OBJECTS = 10_000  # objects to examine; if there are more, the result is True
+_ATOMIC: tuple[type, ...] = (
+    str, bytes, int, float, complex, np.generic, np.ndarray, type, ModuleType, range, slice,
+    BuiltinFunctionType, np.ufunc, np.dtype, type(None), type(Ellipsis),
+)  # fmt: skip
+
+
+def can_reach_traced(block: Callable[..., Any]) -> bool:
+    """Whether a block refers to traced values, or to objects that may contain some."""
+    stack: list[Any] = [block]
+    seen: set[int] = set()
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or x is UNBOUND:
+            continue
+        seen.add(id(x))
+        if len(seen) > _MAX_OBJECTS:
+            return True
+        if isinstance(x, Handle):
+            if is_traced(x):
+                return True
+        elif isinstance(x, FunctionType):
+            stack += [cell_value(c) for c in x.__closure__ or ()]
+            stack += x.__defaults__ or ()
+        elif isinstance(x, MethodType):
+            stack += [x.__func__, x.__self__]
+        elif isinstance(x, functools.partial):
+            stack += [x.func, *x.args, *x.keywords.values()]
+        elif isinstance(x, list | tuple | set | frozenset):
+            stack += x
+        elif isinstance(x, dict):
+            stack += x.values()
+        elif not isinstance(x, _ATOMIC):
+            attributes = getattr(x, "__dict__", None)
+            if attributes is None:
+                return True
+            stack += attributes.values()
+    return False

@@ -8,8 +8,8 @@ it is compared with its value at tracing time.
 sources.py       how a captured value is read again: from a cell, a dict, a list
 guards.py        comparisons of captured values with those at tracing time
 discovery.py     the search for the captured values of a function
-search_state.py  what a search has found so far
-object_search.py attributes of objects and classes, as a part of the search
+object_search.py attributes of objects and classes, as a part of the search; what a search has
+                 found so far
 objects.py       properties of classes that determine how attributes are read
 records.py       guards and fed arrays in the form that native code reads
 substitution.py  the function with other arrays instead of captured ones

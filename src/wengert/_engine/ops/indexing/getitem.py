@@ -48,7 +48,8 @@ from .traced_slices import DynamicSlice, has_local, is_backward, split_local
 from .windows import Window
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, CotangentBuffers, Operand, Size, TangentBuffers
+    from wengert._engine.core.op import CotangentBuffers, TangentBuffers
+    from wengert._engine.core.types import Array, Operand, Size
 
 # ---- reading -----------------------------------------------------------------------------------
 

@@ -16,8 +16,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.control_flow.checkpoint_budget import offsets_of
-from wengert._engine.control_flow.checkpoint_schedule import advance, distance, reverses_next
+from wengert._engine.control_flow.checkpoint_schedule import (
+    advance,
+    distance,
+    offsets_of,
+    reverses_next,
+)
 from wengert._engine.core.spec import Spec
 
 from ..codegen.function import FunctionCodegen, bytes_of
