@@ -16,7 +16,7 @@ import scipy.special
 
 import wengert as wg
 from wengert._engine.autodiff import accumulation_buffers
-from wengert._engine.backends import copy_on_return, variable_updates
+from wengert._engine.backends import argument_conversion, variable_updates
 from wengert._engine.backends.interpreter import buffer_reuse
 from wengert._engine.backends.llvm.abi import capture_guards, cpython_layout
 from wengert._engine.backends.llvm.runtime import library_symbols
@@ -46,12 +46,12 @@ def test_a_gradient_is_copied_only_if_something_else_refers_to_it():
 
 def test_results_of_a_run_are_copied_only_if_something_else_refers_to_them():
     held = np.ones(3)
-    assert copy_on_return.own([held])[0] is not held
+    assert argument_conversion.own([held])[0] is not held
     results = [np.ones(3)]
     address = results[0].ctypes.data
-    assert copy_on_return.own(results)[0].ctypes.data == address
+    assert argument_conversion.own(results)[0].ctypes.data == address
     base = np.ones((4, 4))
-    (row,) = copy_on_return.own([base[0]])
+    (row,) = argument_conversion.own([base[0]])
     assert not np.shares_memory(row, base)
 
 

@@ -1,6 +1,6 @@
 """Compute the polynomial coefficients of erf, erfc, gamma, gammaln and the normal quantile.
 
-The functions are in wengert/_engine/backends/llvm/vector_math: erf.py, gamma.py, softplus.py and
+The functions are in wengert/_engine/backends/llvm/vector_math: erf.py, gamma.py, exponential.py and
 normal_quantile.py; the fit is that of leaf_coefficients.py in this folder.
 
     python docs/generate/special_coefficients.py erf_tail64

@@ -6,7 +6,7 @@ Otherwise nobody checks the sizes, and the program reads elements that were neve
 import numpy as np
 import pytest
 
-from wengert._engine.backends.llvm.lowering.decomposed_ops import composed
+from wengert._engine.backends.llvm.lowering.registry import composed
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.graphs.trace import trace

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.ir import execution_engine, half_precision
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
 from wengert._engine.backends.llvm.runtime import runtime_library
 from wengert.errors import BackendError
@@ -40,7 +40,7 @@ def test_conversions_are_numpys_and_every_name_has_an_address(cpu: str) -> None:
     assert ran.returncode == 0, ran.stderr[-3000:]
     names = set(ran.stdout.split())
     assert cpu == "host" or {"__truncsfhf2", "__extendhfsf2"} <= names  # the case is forced
-    assert not {n for n in names - half_precision.SUPPLIED if n.startswith("__")} & {
+    assert not {n for n in names - execution_engine.SUPPLIED if n.startswith("__")} & {
         *("__udivti3", "__umodti3", "__divti3", "__modti3", "__mulodi4", "__muloti4"),
     }
 

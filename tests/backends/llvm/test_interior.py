@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.ir.affine import counter
+from wengert._engine.backends.llvm.ir.index_analysis import counter
 from wengert._engine.backends.llvm.lowering.loop_ir import Condition
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.interior import always, interiors_of
+from wengert._engine.backends.llvm.schedule.iteration_space import always, interiors_of
 
 
 def smoothed(x, y):

@@ -10,13 +10,13 @@ import pytest
 import wengert
 from wengert._engine.backends.llvm.abi import (
     array_fingerprint,
-    capture_guard_codegen,
+    capture_guards,
     cpython_layout,
     dispatch,
     written_arguments,
 )
-from wengert._engine.backends.llvm.export import freestanding, memory_context
-from wengert._engine.backends.llvm.ir import execution_engine, half_precision, llvm_files
+from wengert._engine.backends.llvm.export import memory_context, object_code
+from wengert._engine.backends.llvm.ir import execution_engine, llvm_types
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.backends.llvm.profile import timers
 from wengert._engine.backends.llvm.runtime import runtime_library
@@ -40,14 +40,14 @@ def with_heading(text):
 
 
 TEXTS = {
-    "abi/capture_guard_codegen.ll": lambda: with_heading(capture_guard_codegen.text()),
+    "abi/capture_guards.ll": lambda: with_heading(capture_guards.text()),
     "abi/dispatch.ll": lambda: with_heading(
-        llvm_files.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
+        llvm_types.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
     ),
     "abi/written_arguments.ll": lambda: with_heading(written_arguments.text()),
-    "export/freestanding.ll": lambda: with_heading("\n".join(freestanding.parts().values())),
+    "export/object_code.ll": lambda: with_heading("\n".join(object_code.c_library().values())),
     "export/memory_context.ll": lambda: with_heading("\n".join(memory_context.RUNTIME.values())),
-    "ir/half_precision.ll": lambda: half_precision.text(execution_engine.heading()),
+    "ir/execution_engine.ll": lambda: execution_engine.float16_text(execution_engine.heading()),
     "profile/timers.ll": of_timers,
     "runtime/allocator.ll": runtime_library.text,
     "abi/array_fingerprint.ll": array_fingerprint.text,
@@ -71,4 +71,4 @@ def test_llvm_verifies(name):
 
 def test_a_missing_value_is_an_error():
     with pytest.raises(KeyError, match="head"):
-        llvm_files.read(dispatch.__file__, layout=1, **cpython_layout.OFFSETS)
+        llvm_types.read(dispatch.__file__, layout=1, **cpython_layout.OFFSETS)

@@ -6,8 +6,7 @@ from wengert.backends import backend
 
 import wengert as wg
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import LoopGroup
-from wengert._engine.backends.llvm.schedule.loop_fission import split_loops
+from wengert._engine.backends.llvm.schedule.fusion import LoopGroup, split_loops
 
 N = 200
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.ir import memory_check
+from wengert._engine.backends.llvm.ir import execution_engine
 
 from .guard_pages import Guarded, guarded
 
@@ -108,7 +108,7 @@ def test_memory_for_machine_code_that_is_not_there_is_an_error(monkeypatch):
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
     with monkeypatch.context() as patch:
-        patch.setattr(memory_check.mmap, "mmap", refuse)
+        patch.setattr(execution_engine.mmap, "mmap", refuse)
         with pytest.raises(MemoryError, match="max_map_count"):
             wg.jit(lambda x: np.sum(x * 2.125))(np.ones(3))
     assert wg.jit(lambda x: np.sum(x * 2.125))(np.ones(3)) == 6.375

@@ -16,8 +16,8 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.runtime import (
     blas_threads,
-    machine,
     runtime_library,
+    thread_count,
     thread_pool,
 )
 from wengert._engine.backends.llvm.runtime import thread_count as threads
@@ -356,25 +356,25 @@ def test_what_is_no_number_of_threads(wrong, setting):
 def test_the_number_at_the_beginning():
     program = "import wengert as wg; print(wg.get_threads())"
     plain = {"WENGERT_THREADS": "", "OMP_NUM_THREADS": ""}
-    assert run(program, **plain) == [str(machine.cores())]
+    assert run(program, **plain) == [str(thread_count.cores())]
     assert run(program, **plain | {"OMP_NUM_THREADS": "3,2"}) == ["3"]
-    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(machine.cores())]
+    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(thread_count.cores())]
     assert run(program, OMP_NUM_THREADS="3", WENGERT_THREADS="5") == ["5"]
 
 
 def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "_GROUP", tmp_path)
-    every = machine.cores()
+    monkeypatch.setattr(thread_count, "_GROUP", tmp_path)
+    every = thread_count.cores()
     for quota, want in (("max 100000", every), ("100000 100000", 1), ("10000 100000", 1)):
         (tmp_path / "cpu.max").write_text(quota)
-        assert machine.cores() == want
+        assert thread_count.cores() == want
     (tmp_path / "cpu.max").write_text("99900000 100000")
-    assert machine.cores() == every
-    whole = machine.memory()
+    assert thread_count.cores() == every
+    whole = thread_count.memory()
     (tmp_path / "memory.max").write_text("max\n")
-    assert machine.memory() == whole
+    assert thread_count.memory() == whole
     (tmp_path / "memory.max").write_text("1048576\n")
-    assert machine.memory() == 1048576
+    assert thread_count.memory() == 1048576
 
 
 # ---- BLAS --------------------------------------------------------------------------------------

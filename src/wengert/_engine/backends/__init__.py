@@ -2,8 +2,8 @@
 
 registry             Backend, and the registry of backends by name; entry points of other packages
 executable           Executable: a compiled graph with checked inputs and solved sizes
-argument_conversion  arguments of a call as arrays of the shapes and dtypes of a graph's inputs
-copy_on_return       copies of results that share memory with something else
+argument_conversion  arguments of a call as arrays of the shapes and dtypes of a graph's inputs;
+                     copies of results that share memory with something else
 variable_updates     new values of variables, written together after a run
 large_array_kernels  kernels of single operations, for eager operations on large arrays
 liveness             lifetime of values, and which operations may write in place

@@ -1,7 +1,7 @@
 """Executable: a graph compiled for a backend, called with arrays.
 
 Checks arguments against the specs of the inputs (argument_conversion.py), solves the named sizes,
-compiles once for each set of sizes, copies results that share memory (copy_on_return.py), and
+compiles once for each set of sizes, copies results that share memory (argument_conversion.py), and
 writes the updates of variables, all or none (variable_updates.py).
 """
 

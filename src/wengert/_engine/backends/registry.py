@@ -25,8 +25,7 @@ from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.validation import word
 from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
 
-from .argument_conversion import fitted
-from .copy_on_return import own
+from .argument_conversion import fitted, own
 from .variable_updates import values_of, write
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..llvm.codegen.reductions import BLOCK
-from ..llvm.ir.affine import Index, Length, offset_of, size_of
+from ..llvm.ir.index_analysis import Index, Length, offset_of, size_of
 from ..llvm.ir.ir_builder import Section
 from ..llvm.ir.llvm_types import I64
 from ..llvm.ir.memory_access import store

@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import names_in
 
 from ..llvm.codegen.reductions import accumulator
-from ..llvm.ir.affine import Length, is_one, size_of
+from ..llvm.ir.index_analysis import Length, is_one, size_of
 from ..llvm.ir.ir_builder import Function, ModuleBuilder
 from ..llvm.ir.llvm_types import Dtype, in_memory, part_of
 from ..llvm.ir.memory_access import load, store

@@ -22,7 +22,7 @@ from wengert._engine.core.node import LeafOp
 from wengert._engine.core.subgraph import bodies_of
 
 from ..llvm.codegen.loop_nests import LoopNest
-from ..llvm.ir.affine import Index
+from ..llvm.ir.index_analysis import Index
 from ..llvm.ir.ir_builder import Section
 from ..llvm.ir.llvm_types import BOOL
 from ..llvm.ir.scalar_language import Language

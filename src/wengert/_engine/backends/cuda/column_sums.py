@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..llvm.codegen.reductions import accumulator
-from ..llvm.ir.affine import Length, offset_of, size_of
+from ..llvm.ir.index_analysis import Length, offset_of, size_of
 from ..llvm.ir.ir_builder import Section
 from ..llvm.ir.memory_access import load, store
 from ..llvm.lowering.loop_ir import Expr, Reduce, memory_strides

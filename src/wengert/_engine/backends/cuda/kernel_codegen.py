@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..llvm.codegen.loop_nests import LoopNest
-from ..llvm.ir.affine import Length, size_of
+from ..llvm.ir.index_analysis import Length, size_of
 from ..llvm.ir.ir_builder import ModuleBuilder, Section
 from ..llvm.ir.llvm_types import in_memory, part_of
 from ..llvm.ir.scalar_language import Language

@@ -21,7 +21,7 @@ from typing import Any
 
 from wengert._engine.core.node import Node
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Section
 from ..llvm.ir.llvm_types import I64
 from ..llvm.ir.scalar_language import Language

@@ -18,7 +18,7 @@ from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 
-from ..llvm.ir.affine import FlatIndex, Index, Length, counter, counters, is_one, size_of
+from ..llvm.ir.index_analysis import FlatIndex, Index, Length, counter, counters, is_one, size_of
 from ..llvm.lowering.gathers import Gather
 from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from ..llvm.lowering.slice_updates import SliceUpdate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..llvm.codegen.loop_nests import LoopNest, extent_of
-from ..llvm.ir.affine import Length, size_of
+from ..llvm.ir.index_analysis import Length, size_of
 from ..llvm.ir.ir_builder import Name, Section
 from ..llvm.lowering.loop_ir import Expr, Stored
 from ..llvm.schedule.fusion import FusedLoops

@@ -28,7 +28,7 @@ from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import Body
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 from .row_folding import folded, merged
 
 

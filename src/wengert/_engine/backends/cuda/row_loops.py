@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from wengert._engine.core.symbolic.dim import is_open
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 from ..llvm.ir.ir_builder import Function, Name, Section
 from ..llvm.ir.llvm_types import I64
 from ..llvm.ir.scalar_language import Language

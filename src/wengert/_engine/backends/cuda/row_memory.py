@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.core.symbolic.dim import Dim, Length, names_in
 
-from ..llvm.ir.affine import size_of
+from ..llvm.ir.index_analysis import size_of
 from ..llvm.ir.ir_builder import Function, Name, Section
 from ..llvm.ir.llvm_types import I64
 from ..llvm.ir.scalar_language import Language

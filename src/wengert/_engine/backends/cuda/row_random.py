@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.ops.random.philox import FOLD, SPLIT
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 from ..llvm.ir.ir_builder import Name, Section
 from ..llvm.kernels.random.philox import block, schedule
 from ..llvm.lowering.loop_ir import Expr

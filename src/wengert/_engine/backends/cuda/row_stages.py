@@ -27,7 +27,7 @@ from typing import Any
 
 from wengert._engine.core.subgraph import Body
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 from ..llvm.lowering.loop_ir import Expr
 from ..llvm.schedule.fusion import LoopGroup
 from ..llvm.schedule.scheduling import Schedule

@@ -16,7 +16,7 @@ from typing import Any
 
 from wengert._engine.ops.indexing.template import IndexSlot
 
-from ..llvm.ir.affine import Length, counters
+from ..llvm.ir.index_analysis import Length, counters
 from ..llvm.lowering.gathers import RowGather, known
 from ..llvm.lowering.loop_ir import Expr
 from ..llvm.schedule.scheduling import owner_of

@@ -20,7 +20,7 @@ from .abi.array_layouts import layout_of
 from .abi.ports import Port, sends_messages
 from .codegen.host_callbacks import RAISED
 from .ir import execution_engine
-from .ir.affine import size_of
+from .ir.index_analysis import size_of
 from .program_cache import CachedProgram, object_files_of
 from .runtime.pooled_arrays import handler
 from .tuning import thresholds

@@ -2,7 +2,7 @@
 
 The largest element is subtracted before the exponential.  The rules use the result, so the gradient
 of a cross entropy of logits is softmax - onehot, and a backend that implements the operation
-(lowering/softmax.py) reads each element once.
+(lowering/reductions.py) reads each element once.
 
 `axis` is an int or a tuple.
 """

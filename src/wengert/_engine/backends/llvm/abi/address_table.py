@@ -20,7 +20,7 @@ from . import cpython_layout
 from .ports import CallInterface
 
 OWN = ("miss", "failed", "callback_error", "handler", "gate")  # callables of each entry point
-# Functions that all entry points call (abi/shared_routines.py).
+# Functions that all entry points call (abi/python_function.py).
 SHARED = ("new", "drop", "make_tuple")
 _FIRST = (*OWN, *SHARED, *cpython_layout.PYTHON, *cpython_layout.NUMPY, *cpython_layout.OBJECTS)
 WORDS = {name: k for k, name in enumerate(_FIRST)}

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import execution_engine, llvm_files
+from ..ir import execution_engine, llvm_types
 from ..ir.ir_builder import ModuleBuilder
 from ..runtime.runtime_library import loaded
 from .cpython_layout import DATA
@@ -39,7 +39,7 @@ def text() -> str:
 
 def functions() -> dict[str, str]:
     """The functions, by name."""
-    return llvm_files.functions(__file__, multiplier=MULTIPLIER, data=DATA)
+    return llvm_types.functions(__file__, multiplier=MULTIPLIER, data=DATA)
 
 
 @functools.cache

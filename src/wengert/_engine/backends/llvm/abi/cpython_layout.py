@@ -27,7 +27,7 @@ BYTE_ORDER, NUMBER = 26, 28  # of a dtype
 ITEMS = tuple.__basicsize__  # the first item of a tuple
 
 C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400
-# Placeholders of the LLVM text files (ir/llvm_files.py).
+# Placeholders of the LLVM text files (ir/llvm_types.py).
 OFFSETS = {
     **{"type": TYPE, "data": DATA, "ndim": NDIM, "descr": DESCR, "flags": FLAGS},
     **{"number": NUMBER, "items": ITEMS, "dimensions": DIMENSIONS, "strides": STRIDES},

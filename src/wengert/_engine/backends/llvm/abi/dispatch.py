@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir import execution_engine, llvm_files
+from ..ir import execution_engine, llvm_types
 from ..runtime.runtime_library import loaded
 from . import cpython_layout
 from .python_function import FASTCALL, Definition
@@ -64,7 +64,7 @@ class Route(NamedTuple):
 
 @functools.cache
 def _address() -> int:
-    text = llvm_files.read(__file__, head=_HEAD, layout=LAYOUT, **cpython_layout.OFFSETS)
+    text = llvm_types.read(__file__, head=_HEAD, layout=LAYOUT, **cpython_layout.OFFSETS)
     text = f"{execution_engine.heading()}\n{text}"
     return loaded(text, {}, ("wengert_dispatch",))["wengert_dispatch"]
 

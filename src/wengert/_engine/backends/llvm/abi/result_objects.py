@@ -2,7 +2,7 @@
 
 Arrays are allocated before the native function runs, which writes into their memory; 0-d results
 are written to stack slots and become objects afterwards: NumPy scalars, as in other backends
-(copy_on_return.py), but weakly typed integers Python ints.
+(argument_conversion.py), but weakly typed integers Python ints.
 
     Results                  the result objects of one entry point
     is_single, nesting_of    the containers of the results

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import execution_engine, llvm_files
+from ..ir import execution_engine, llvm_types
 from ..runtime.runtime_library import loaded
 from . import cpython_layout
 from .python_function import FASTCALL, Definition
@@ -39,7 +39,7 @@ def text() -> str:
         f"  %{name} = load {_kind(name)}, ptr %at.{name}\n"
         for k, name in enumerate(_WORDS)
     )
-    return llvm_files.read(__file__, words=words, wanted_flags=_FLAGS, **cpython_layout.OFFSETS)
+    return llvm_types.read(__file__, words=words, wanted_flags=_FLAGS, **cpython_layout.OFFSETS)
 
 
 @functools.cache

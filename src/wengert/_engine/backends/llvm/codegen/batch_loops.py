@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..ir.affine import is_one
+from ..ir.index_analysis import is_one
 from ..ir.ir_builder import Function, Section
 from ..kernels import ArrayPointer, contiguous
 from ..kernels.gemm.choose import parallel_grain

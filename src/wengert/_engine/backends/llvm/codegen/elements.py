@@ -13,9 +13,9 @@ from typing import Any
 
 from wengert._engine.core.symbolic.dim import Dim, names_in
 
-from ..ir import affine
-from ..ir.affine import Affine, Index, Length, offset_of, size_of
+from ..ir import index_analysis
 from ..ir.hidden_constants import both_of, hidden
+from ..ir.index_analysis import Affine, Index, Length, offset_of, size_of
 from ..ir.ir_builder import Function, Section
 from ..ir.llvm_types import I64, Dtype, in_memory, part_of
 from ..ir.memory_access import gather, load, scatter, store
@@ -23,8 +23,7 @@ from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
-from ..schedule.interior import always, is_at_least
-from ..schedule.iteration_space import Axis, Space
+from ..schedule.iteration_space import Axis, Space, always, is_at_least
 from .position_checks import PositionChecks
 
 
@@ -39,7 +38,7 @@ class Elements(PositionChecks):
     space : Space
     table : list of Expr, (Expr, int) or str
         The table after its status: expressions whose addresses it has, also with an offset in
-        elements (offset_entries.py), or names of sizes.
+        elements (slice_bounds.py), or names of sizes.
     partial : set of Expr
         The reductions over the outermost loop.
     """
@@ -146,7 +145,7 @@ class Elements(PositionChecks):
         """Whether an affine expression is provably always below a bound."""
         if not form.terms:
             return type(form.offset) is int and type(high) is int and form.offset < high
-        if len(form.terms) > 1 or not affine.is_one(form.terms[0][1]):
+        if len(form.terms) > 1 or not index_analysis.is_one(form.terms[0][1]):
             return False
         length = next((a.length for a in self.space.axes if a.counter == form.terms[0][0]), None)
         return length is not None and form.offset == 0 and bool(length == high)
@@ -204,7 +203,7 @@ class Elements(PositionChecks):
         exists = self.both(mask, self._mask)
         section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
         address = self._address(section, pointer, offset, dtype)
-        if affine.is_one(factor):
+        if index_analysis.is_one(factor):
             if mask is not None and exists is not None:
                 address = self._safe_address(section, address, exists, width * dtype.itemsize)
             return load(self.language, section, address, dtype, width, exists)
@@ -276,7 +275,7 @@ class Elements(PositionChecks):
             store(self.language, section, address, value, 1, None)
             return
         width = self.space.width
-        if affine.is_one(factor):
+        if index_analysis.is_one(factor):
             store(self.language, section, address, value, width, self._mask)
             return
         addresses = self._strided(section, address, factor, root.dtype)
@@ -289,7 +288,7 @@ class Elements(PositionChecks):
         width = self.space.width
         if type(factor) is int and factor == 0:
             return load(self.language, section, address, root.dtype, 1, None)
-        if affine.is_one(factor):
+        if index_analysis.is_one(factor):
             return load(self.language, section, address, root.dtype, width, self._mask)
         addresses = self._strided(section, address, factor, root.dtype)
         return gather(self.language, section, addresses, root.dtype, width, self._mask)
@@ -373,7 +372,9 @@ class Elements(PositionChecks):
             total = self._number(form.offset)
             for c, f in sorted(form.terms, key=lambda t: self._counters[t[0]].section.rank):
                 term = (
-                    self._counters[c] if affine.is_one(f) else self._counters[c] * self._number(f)
+                    self._counters[c]
+                    if index_analysis.is_one(f)
+                    else self._counters[c] * self._number(f)
                 )
                 total = term if type(total) is int and total == 0 else term + total
             if isinstance(total, Lane):

@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Dim, Length, is_open, names_in
 
 from ..ir import execution_engine
-from ..ir.affine import size_of
+from ..ir.index_analysis import size_of
 from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.llvm_types import I64
 from ..ir.processors import foreign

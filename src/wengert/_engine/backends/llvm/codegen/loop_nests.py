@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ..ir.affine import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
+from ..ir.index_analysis import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
 from ..ir.ir_builder import Function, Section
 from ..ir.llvm_types import I64
 from ..ir.memory_access import store
@@ -27,9 +27,8 @@ from ..lowering.loop_ir import ContractionTerm, Expr, Reduce, aligned
 from ..lowering.slice_updates import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
-from ..schedule.row_blocks import is_jammed
 from ..schedule.scheduling import is_one_place
-from ..schedule.slice_bounds import largest_shape
+from ..schedule.slice_bounds import is_jammed, largest_shape
 from ..tuning import thresholds
 from .kept_axes import KeptAxes, LoopPart
 from .reductions import SumAccumulator, accumulator, identity

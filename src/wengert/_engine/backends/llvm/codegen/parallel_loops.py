@@ -7,7 +7,7 @@ timing.  Small loops run on the calling thread.
 
 from __future__ import annotations
 
-from ..ir.affine import Length, size_of
+from ..ir.index_analysis import Length, size_of
 from ..ir.ir_builder import Section
 from ..kernels.loop_helpers import kind_of, read, write
 from ..lowering.loop_ir import Expr

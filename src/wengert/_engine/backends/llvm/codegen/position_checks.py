@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..ir.affine import Length
+from ..ir.index_analysis import Length
 from ..ir.ir_builder import Function, Section
 from ..ir.llvm_types import BOOL, I64
 from ..ir.scalar_language import Language

@@ -1,4 +1,4 @@
-"""Row blocks: several rows at a time (schedule/row_blocks.py).
+"""Row blocks: several rows at a time (schedule/slice_bounds.py).
 
 For each block of rows every loop group has a loop: a sum over rows, for each vector of columns, is
 a sum of the block in registers; sums along rows are computed for some rows together; all else is
@@ -6,6 +6,14 @@ done row by row.
 
 RowBlocks          these loops, and the buffers of results for the rows of a block
 RowAccumulators    the accumulators of rows that are summed together
+
+Offset entries: constant offsets of reads as part of the addresses in the table of a nest.
+
+An unrolled loop gives nests that differ only in the elements of an array that they read.  With the
+offset in the address that the caller passes, they have the same text, and are emitted once.  Other
+nests keep offsets in their code, where they cost nothing and need no register.
+
+    OffsetEntries    reads of such nests
 """
 
 from __future__ import annotations
@@ -13,17 +21,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..ir.affine import Affine, FlatIndex, size_of
+from ..ir.index_analysis import Affine, FlatIndex, Index, offset_of, size_of
 from ..ir.ir_builder import Section
 from ..ir.llvm_types import I64
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr
 from ..schedule.fusion import LoopGroup, role_of
 from ..schedule.iteration_space import Axis, Space
-from ..schedule.row_blocks import is_jammed
+from ..schedule.slice_bounds import is_jammed
 from ..tuning import thresholds
-from .offset_entries import OffsetEntries
+from .elements import Elements
 from .reductions import BLOCK, UFUNC, accumulator
+
+
+class OffsetEntries(Elements):
+    """Elements, read through entries `(expression, offset)` of the table.
+
+    Attributes
+    ----------
+    has_offset_entries : bool
+        Whether it has them: a run goes through it once, in a few steps.
+    """
+
+    has_offset_entries = False
+
+    def _load(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
+        form = offset_of(index, self._strides(expr))
+        shift = form.offset
+        if (
+            not self.has_offset_entries
+            or type(shift) is not int
+            or shift == 0
+            or expr in self._own
+            or expr in self.partial
+            or expr in self.fused.local
+        ):
+            return super()._load(expr, index, mask)
+        pointer = self._entry((expr, shift))
+        return self._load_from(expr, *self._split(form.plus(-shift)), mask, pointer)
 
 
 class RowAccumulators:

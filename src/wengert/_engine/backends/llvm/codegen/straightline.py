@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.affine import ZERO, Affine, FlatIndex, Index, is_one, offset_of, size_of, strides_of
+from ..ir.index_analysis import (
+    ZERO,
+    Affine,
+    FlatIndex,
+    Index,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
 from ..ir.ir_builder import Function, Section
 from ..ir.llvm_types import BOOL, I64
 from ..ir.memory_access import load, store

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .c_helpers import LIBM
-from .c_types import SCALARS, SIGNED
+from .c_types import LIBM, SCALARS, SIGNED
 from .c_vectors import is_vector, vector_expression, vector_intrinsic
 
 _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}

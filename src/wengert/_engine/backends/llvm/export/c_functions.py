@@ -12,7 +12,7 @@ import re
 from collections import Counter
 
 from .c_calls import FunctionCalls
-from .c_lines import Line, typed
+from .c_names import Line, typed
 from .c_types import kind_of, literal, split
 from .c_values import bare, c_name, declared, enclosed
 from .c_vectors import is_vector

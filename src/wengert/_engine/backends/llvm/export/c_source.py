@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from . import c_helpers
+from . import c_types
 from .c_functions import FunctionPrinter
-from .c_lines import typed
+from .c_names import typed
 from .c_types import CType, kind_of, literal, split
 from .c_values import c_name
 from .c_vectors import are_vectors
@@ -88,7 +88,7 @@ def c_source(
     read = [text for name, text in tables.items() if name in words]
     types = [_struct(name, kind) for name, kind in structs.items()]
     text = "\n".join([*types, *heads, code])
-    helpers = c_helpers.used(text)
+    helpers = c_types.used(text)
     parts_of_file = [
         _HEADING.format(stem=stem, version=version), helpers, "\n".join(types),
         "\n".join(external), "\n".join(read), "\n".join(heads), code,

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import c_expressions
-from .c_lines import Line, lines_of, typed
+from .c_names import Line, lines_of, typed
 from .c_types import CType, kind_of, literal, split
 from .c_vectors import are_vectors, is_vector, vector_literal
 

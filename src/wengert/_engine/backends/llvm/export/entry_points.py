@@ -20,7 +20,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..abi.entry_builder import FunctionBuilder
 from ..abi.ports import Port
-from ..ir.affine import size_of
+from ..ir.index_analysis import size_of
 from ..ir.ir_builder import ModuleBuilder, Name
 from .exported import Exported
 from .memory_context import STATE_WORDS

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..ir.llvm_files import functions
+from ..ir.llvm_types import functions
 
 RUNTIME = functions(__file__)
 STATE_WORDS = 3

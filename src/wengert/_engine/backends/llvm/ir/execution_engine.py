@@ -9,11 +9,31 @@ Inside of `compiling_for` (ir/processors.py) code is generated for another proce
 `features`, `has`, `vector_bytes` and `loop_bytes` are those of it.
 
 LLVM is loaded at the first use, not when wengert is imported.
+
+float16 conversions, for processors without instructions for them.
+
+    float16_text   the module with the functions that LLVM calls instead of instructions
+    SUPPLIED       the names of these functions
+
+A processor with F16C converts between float16 and float32 only, one without it not at all.  LLVM
+then calls functions of the compiler's run-time library, which the process may not have loaded, and
+an unresolved symbol aborts the process.  So they are defined here, and compiled by the same LLVM
+for the same processor, so that the calling conventions agree.
+
+Whether the system gives LLVM the memory that it is going to ask for.
+
+LLVM ends the process where it gets none: for the sections of an object file, which are mappings of
+their own with different protections, and for what it allocates while it compiles.  A process has
+a limit of mappings (vm.max_map_count on Linux, 65,530; a compiled program in memory has three) and
+may have one of its address space (ulimit -v).  So as much is mapped before, and given back.
+
+    check_memory    MemoryError if a number of bytes in several mappings cannot be had
 """
 
 from __future__ import annotations
 
 import functools
+import mmap
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -23,8 +43,7 @@ import llvmlite.binding as llvm
 
 from wengert.errors import BackendError, at, user_line
 
-from . import half_precision
-from .memory_check import check_memory, memory_of_text
+from . import llvm_types
 from .object_symbols import is_elf, symbols_of
 from .processors import foreign
 from .register_check import has_wrong_register
@@ -216,7 +235,7 @@ def assembly_of(text: str) -> str:
 @functools.cache
 def _half_conversions() -> bytes:
     """The object file of the float16 conversions."""
-    return object_of(half_precision.text(heading()), quick=True)
+    return object_of(float16_text(heading()), quick=True)
 
 
 def _not_supplied(names: Sequence[str]) -> str:
@@ -253,9 +272,9 @@ class Code:
             images = [image] if isinstance(image, bytes) else list(image)
             names = [symbols_of(one) for one in images]
             needed = set[str]().union(*(n for _, n in names)).difference(*(d for d, _ in names))
-            if needed & half_precision.SUPPLIED:
+            if needed & SUPPLIED:
                 images.append(_half_conversions())
-                needed -= half_precision.SUPPLIED
+                needed -= SUPPLIED
             # All sections in one piece if the addresses of all externals fit in the padding
             fits = all(is_elf(one) for one in images) and all(
                 len(n) < _MAX_EXTERNALS for _, n in names
@@ -275,3 +294,54 @@ class Code:
         """The address of a function."""
         with _LOCK:
             return int(self._engine.get_function_address(name))
+
+
+SUPPLIED = frozenset({"__truncsfhf2", "__truncdfhf2", "__extendhfsf2", "__extendhfdf2"})
+
+
+@functools.cache
+def float16_text(heading: str) -> str:
+    """The module of these functions.
+
+    They use integers and float32 only, so none of them calls another one.
+    """
+    return f"{heading}\n{llvm_types.read(__file__)}"
+
+
+_SECTIONS = 4  # of an object file, with different protections
+_PAGE = mmap.PAGESIZE
+_PER_CHARACTER = 64  # bytes that LLVM allocates for each of a text, at most
+_AT_LEAST = 8 << 20
+
+
+def memory_of_text(text: str) -> int:
+    """A bound of the bytes that LLVM needs to compile a text."""
+    return _AT_LEAST + _PER_CHARACTER * len(text)
+
+
+def check_memory(size: int, files: int = 1) -> None:
+    """Raise an error unless the system gives so many bytes, in the mappings of some object files.
+
+    Raises
+    ------
+    MemoryError
+        It does not.
+    """
+    if not hasattr(mmap, "MAP_ANONYMOUS"):  # Windows
+        return
+    found: list[mmap.mmap] = []
+    try:
+        for k in range(_SECTIONS * files):  # neighbors of the same protection would be one mapping
+            own = mmap.PROT_READ | (mmap.PROT_WRITE if k % 2 else 0)
+            length = size if k == 1 else _PAGE
+            found.append(mmap.mmap(-1, length, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, own))
+    except OSError as error:
+        raise MemoryError(
+            f"the system has no memory, or no more mappings, for the machine code of a function "
+            f"({error.strerror}; {size} bytes). Drop compiled functions that are not needed "
+            'any more, raise the limit (ulimit -v, vm.max_map_count), or use backend="interpret"'
+            f"{at(user_line())}."
+        ) from None
+    finally:
+        for one in found:
+            one.close()

@@ -32,7 +32,7 @@ from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..codegen.function import FunctionCodegen
-from ..ir.affine import size_of, strides_of
+from ..ir.index_analysis import size_of, strides_of
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..kernels.loop_helpers import nest

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from ..codegen.function import LINE, FunctionCodegen, bytes_of
 from ..codegen.program_context import ProgramContext
-from ..ir.affine import Length
+from ..ir.index_analysis import Length
 from ..ir.ir_builder import Section
 from ..lowering.loop_ir import Expr
 from ..schedule.integer_ranges import Integers

@@ -23,7 +23,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..codegen.function import LINE, FunctionCodegen, bytes_of
 from ..codegen.program_context import ProgramContext
-from ..ir.affine import is_one, size_of
+from ..ir.index_analysis import is_one, size_of
 from ..ir.ir_builder import Section
 from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr

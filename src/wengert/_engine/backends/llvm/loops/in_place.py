@@ -22,7 +22,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body
 
-from ..ir.affine import counters
+from ..ir.index_analysis import counters
 from ..lowering.gathers import Gather
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from ..lowering.slice_updates import SliceUpdate, reads_elsewhere

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.affine import Affine, FlatIndex, Index, Length, is_one, strides_of
+from ..ir.index_analysis import Affine, FlatIndex, Index, Length, is_one, strides_of
 from ..tuning import thresholds
 from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View, strided_view
 

@@ -14,8 +14,7 @@ from typing import Any
 from wengert._engine.core.node import Node
 from wengert._engine.ops.indexing.traced_slices import has_local
 
-from ..ir.affine import ZERO, Affine, Length, is_one
-from ..ir.index_analysis import AxisIndex, IndexPlan, chosen
+from ..ir.index_analysis import ZERO, Affine, AxisIndex, IndexPlan, Length, chosen, is_one
 from .elementwise import elementwise
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant

@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.node import Node, is_variable
 from wengert._engine.core.symbolic.dim import Dim
 
-from ..ir.affine import STRIDE, Affine
+from ..ir.index_analysis import STRIDE, Affine
 from ..ir.llvm_types import is_supported
 from .loop_ir import Condition, Expr, IndexValue, ScalarConstant, Stored, View, aligned
 from .registry import Lowering, lowers

@@ -29,7 +29,7 @@ import numpy as np
 
 from wengert._engine.core.types import Scalar
 
-from ..ir.affine import (
+from ..ir.index_analysis import (
     ZERO,
     Affine,
     FlatIndex,

@@ -16,8 +16,7 @@ from typing import Any
 from wengert._engine.core.node import Node
 from wengert._engine.core.types import Size
 
-from ..ir.affine import ZERO, Affine, Index, Length, counters, is_one
-from ..ir.index_analysis import IndexPlan
+from ..ir.index_analysis import ZERO, Affine, Index, IndexPlan, Length, counters, is_one
 from ..tuning import thresholds
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import (

@@ -2,6 +2,11 @@
 
 A mean is a sum and a division, a variance two sums, log-sum-exp a maximum, a sum and a logarithm.
 Each part is a separate expression, so that it can be fused with its neighbors.
+
+Softmax and its logarithm, and their gradients.
+
+A maximum, a sum of exponentials, and an expression of both: three passes over a row, which the plan
+fuses along the rows, so that each row is read from memory once.
 """
 
 from __future__ import annotations
@@ -17,9 +22,19 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.core.types import Scalar, ScalarLanguage
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from ..ir.affine import Affine, FlatIndex, Index, Length, counters, is_one, offset_of, strides_of
+from ..ir.index_analysis import (
+    Affine,
+    FlatIndex,
+    Index,
+    Length,
+    counters,
+    is_one,
+    offset_of,
+    strides_of,
+)
 from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from ..tuning import thresholds
+from .elementwise import elementwise
 from .loop_ir import (
     CallResult,
     Expr,
@@ -121,7 +136,7 @@ def _sum(c: Combined) -> Any:
 def _by_rows(x: Expr, axes: Sequence[int]) -> Expr | None:
     """The transpose of a matrix that is summed along its first axis, if its columns are contiguous.
 
-    Sums along rows are computed for some rows together (schedule/row_blocks.py).
+    Sums along rows are computed for some rows together (schedule/slice_bounds.py).
     """
     if tuple(axes) != (0,) or len(x.shape) != 2:
         return None
@@ -344,3 +359,63 @@ def _powered(s: ScalarLanguage, x: Scalar, p: float) -> Any:
     if p == 0.5:
         return s.sqrt(x)
     return 1.0 / x if p == -1 else s.power(x, float(p))
+
+
+class _LogSoftmax(Map):
+    """The logarithm of a softmax, with the exponentials of which it was computed."""
+
+    def __init__(self, exponentials: Expr, total: Expr) -> None:
+        super().__init__("log_softmax", lambda s, v, r: v - r)
+        self.exponentials, self.total = exponentials, total
+
+
+@lowers("exp")
+def _exp(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    rule = operands[0].rule
+    if not isinstance(rule, _LogSoftmax):
+        return elementwise(lowering, node, operands)
+    # The exponentials are computed already; their sum is at least one, as the largest is exp(0).
+    shape, dtype, total = node.spec.shape, node.spec.dtype, rule.total
+    inverse = Expr(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
+    product = Map("softmax", lambda s, v, r: v * r)
+    return Expr(product, (rule.exponentials, inverse), shape, dtype, node)
+
+
+def _shifted(
+    node: Node, operands: Sequence[Expr], finite: bool = False
+) -> tuple[Combined, Expr] | None:
+    """The row minus its maximum, in the dtype of the computation.
+
+    With `finite`, an infinite maximum is not subtracted: finite elements keep their values.
+    """
+    dtype = node.spec.dtype
+    if dtype.kind != "f":
+        return None
+    c = Combined(node, operands[0])
+    x = c.cast(c.x, F32 if dtype == F16 else dtype)
+    top = c.reduce("max", x)
+    if finite:
+        top = c.map("finite", lambda s, m: s.where(s.isfinite(m), m, 0.0), top)
+    return c, c.map("shifted", lambda s, v, m: v - m, x, top)
+
+
+@lowers("log_softmax")
+def _log_softmax(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    found = _shifted(node, operands, finite=True)
+    if found is None:
+        return NotImplemented
+    c, x = found
+    e = c.map("exp", lambda s, v: s.exp(v), x, weight=22)
+    total = c.reduce("sum", e)
+    rest = c.map("log", lambda s, v: s.log(v), total, weight=22)
+    return c.done(Expr(_LogSoftmax(e, total), (x, rest), x.shape, x.dtype, node))
+
+
+@lowers("softmax")
+def _softmax(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
+    found = _shifted(node, operands)
+    if found is None:
+        return NotImplemented
+    c, x = found
+    e = c.map("exp", lambda s, v: s.exp(v), x, weight=22)
+    return c.done(c.map("softmax", lambda s, v, t: v / t, e, c.reduce("sum", e), weight=4))

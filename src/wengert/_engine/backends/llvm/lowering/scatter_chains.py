@@ -26,8 +26,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import Effects
 from wengert._engine.core.spec import Spec
 
-from ..ir.affine import Affine
-from ..ir.index_analysis import IndexPlan
+from ..ir.index_analysis import Affine, IndexPlan
 from ..tuning import thresholds
 from .loop_ir import Expr, Map, View, scalar_constant
 from .registry import Deferred, opaque_call, origin_of, settled

@@ -18,7 +18,7 @@ from typing import Any
 
 from wengert._engine.core.node import Node
 
-from ..ir.affine import ZERO, Affine, Index, Length, counters
+from ..ir.index_analysis import ZERO, Affine, Index, Length, counters
 from .loop_ir import Condition, ElementRule, Expr, Read, SelectExpr, View, aligned
 
 

@@ -12,7 +12,16 @@ from typing import Any
 
 from wengert._engine.core.node import Node
 
-from ..ir.affine import ZERO, Affine, FlatIndex, Length, is_one, offset_of, size_of, strides_of
+from ..ir.index_analysis import (
+    ZERO,
+    Affine,
+    FlatIndex,
+    Length,
+    is_one,
+    offset_of,
+    size_of,
+    strides_of,
+)
 from .loop_ir import Expr, View, aligned
 from .registry import Lowering, lowers
 

@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.spec import shown
 from wengert._engine.profiling.record import LineShare, StepRecord
 
-from ..ir.affine import size_of
+from ..ir.index_analysis import size_of
 from ..kernels import is_served
 from ..lowering.loop_ir import Expr
 from ..schedule.fusion import FusedLoops

@@ -21,7 +21,7 @@ from wengert._engine.ops.cost_model import bytes_of, flops_of
 from wengert._engine.profiling.record import LineShare, LiveArray
 
 from ..codegen.straightline import BranchBlocks
-from ..ir.affine import size_of
+from ..ir.index_analysis import size_of
 from ..lowering.loop_ir import Expr, Map, Reduce, Stored, View
 from ..lowering.registry import origin_of, specs_of
 from ..schedule.fusion import FusedLoops, roots_of, space_of

@@ -13,7 +13,7 @@ from wengert._engine.core.node_info import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
 
-from ..ir.affine import Length, size_of
+from ..ir.index_analysis import Length, size_of
 from ..kernels import is_served
 from ..lowering.loop_ir import Expr, Map, Reduce, Stored
 from ..lowering.registry import origin_of

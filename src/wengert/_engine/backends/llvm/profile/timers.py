@@ -19,7 +19,7 @@ import os
 import platform
 import time
 
-from ..ir import llvm_files
+from ..ir import llvm_types
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
@@ -32,7 +32,7 @@ COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # in t
 def counted(name: str) -> tuple[str, str]:
     """The counting replacement of an allocator function: its name and text."""
     counting = COUNTED[name]
-    return counting, llvm_files.functions(__file__, header=_HEADER, peak=PEAK)[counting]
+    return counting, llvm_types.functions(__file__, header=_HEADER, peak=PEAK)[counting]
 
 
 def is_available() -> bool:

@@ -28,7 +28,7 @@ thirteen of them it ran 10 % faster).
 
 from __future__ import annotations
 
-from ..ir import llvm_files
+from ..ir import llvm_types
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 from .os_calls import HUGE_PAGE, emit_locks, emit_page_functions, field, load, store
@@ -53,7 +53,7 @@ def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
-    module.include(llvm_files.functions(__file__))
+    module.include(llvm_types.functions(__file__))
     for write in (_start, _link, _unlink, _size_of, _fresh, _alloc, _small, _free, _shrink):
         write(module)
     for write in (_realloc, _limit, _read, _in_child):

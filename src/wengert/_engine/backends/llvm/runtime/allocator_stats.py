@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex
 
 from wengert._engine.core.validation import byte_count
 
-from .machine import memory
+from .thread_count import memory
 
 _MAX_POOL_BYTES = 2 << 30
 

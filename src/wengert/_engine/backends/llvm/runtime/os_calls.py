@@ -19,7 +19,7 @@ import mmap
 import os
 import platform
 
-from ..ir import llvm_files
+from ..ir import llvm_types
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 
@@ -48,7 +48,7 @@ def emit_locks(module: ModuleBuilder) -> None:
     """Emit `acquire`, `release`, `pause` and `give_way` (which yields to other threads)."""
     module.parts["give_way"] = _give_way(module)
     module.parts["pause"] = _pause(module)
-    module.include(llvm_files.functions(__file__, spin_count=thresholds.spin_count))
+    module.include(llvm_types.functions(__file__, spin_count=thresholds.spin_count))
 
 
 def _give_way(module: ModuleBuilder) -> str:

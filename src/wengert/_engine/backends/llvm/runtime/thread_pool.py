@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import signal
 
-from ..ir import llvm_files
+from ..ir import llvm_types
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 from .os_calls import emit_locks
@@ -153,7 +153,7 @@ def _run_all(module: ModuleBuilder) -> None:
 def _take(module: ModuleBuilder) -> None:
     """Take the next part of the offer: its number and the number of parts; -1 if all are taken."""
     values = {"ticket": _word(_TICKET), "next": _NEXT, "parts": _PARTS}
-    module.include(llvm_files.functions(__file__, **values))
+    module.include(llvm_types.functions(__file__, **values))
 
 
 def _finish(module: ModuleBuilder) -> None:

@@ -1,20 +1,20 @@
 """Scheduling: which nodes share a loop, in which order, and in which buffers.
 
 scheduling       which expressions share a loop, which are stored, and the order of the stages
-reachable        the expressions that results are computed from
-fusion           loop groups over the same rows, fused along the outer loop
-loop_fission     loop groups split into independent parts
-recomputation    results of stencils that are computed where they are used
+fusion           loop groups over the same rows, fused along the outer loop; loop groups split into
+                 independent parts
+recomputation    results of stencils that are computed where they are used; the expressions that
+                 results are computed from
 batch_loops      stages that share a batch axis, run for one item after the other
-row_blocks       blocks of rows that loop groups take in turn
-iteration_space  order of loops, collapsed axes and vector width
-interior         ranges of axes in which selections choose one operand
+iteration_space  order of loops, collapsed axes and vector width; ranges of axes in which
+                 selections choose one operand
 fma_fusion       scaled products and sums as one kernel call
 in_place_writes  slices that a step of a loop writes into the arrays that it carries
 reads_before_writes  order in which a step may write over the arrays that it updates
 message_overlap  messages that start early and are waited for late
 buffer_donation  updates written into the memory of variables
 integer_ranges   ranges of the integers in loops: indices that need no check
-slice_bounds     upper bounds of lengths that differ between the steps of a loop
+slice_bounds     upper bounds of lengths that differ between the steps of a loop; blocks of rows
+                 that loop groups take in turn
 workspace        memory of intermediate arrays, by lifetime
 """

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from ..ir.affine import offset_of
+from ..ir.index_analysis import offset_of
 from ..kernels import is_served
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored, memory_strides, strided_view
 from ..lowering.slice_updates import SliceUpdate

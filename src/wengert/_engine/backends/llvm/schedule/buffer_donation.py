@@ -19,7 +19,7 @@ from typing import NamedTuple
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.symbolic.dim import is_open
 
-from ..ir.affine import counters, size_of
+from ..ir.index_analysis import counters, size_of
 from ..kernels import is_served
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Reduce, ScalarConstant, Stored
 from ..lowering.registry import specs_of

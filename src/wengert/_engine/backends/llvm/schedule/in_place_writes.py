@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
-from ..ir.affine import Index, counters, size_of
+from ..ir.index_analysis import Index, counters, size_of
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, View
 from ..lowering.slice_updates import SliceSelection, write_in_place
 from ..tuning import thresholds

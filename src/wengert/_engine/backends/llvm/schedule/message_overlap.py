@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from ..ir.affine import size_of
+from ..ir.index_analysis import size_of
 from ..lowering.loop_ir import Expr, Map, SelectExpr
 from ..lowering.split_messages import is_start, is_wait
 from ..tuning import thresholds

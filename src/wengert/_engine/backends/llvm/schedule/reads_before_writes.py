@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.symbolic.dim import is_open
 
-from ..ir.affine import is_one
+from ..ir.index_analysis import is_one
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, strided_view
 from ..lowering.registry import specs_of
 from ..lowering.slice_updates import SliceUpdate

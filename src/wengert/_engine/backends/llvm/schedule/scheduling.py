@@ -22,7 +22,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.subgraph import Body
 
-from ..ir.affine import FlatIndex, Index, counters, is_one
+from ..ir.index_analysis import FlatIndex, Index, counters, is_one
 from ..kernels import KERNELS, is_served
 from ..lowering import lowered
 from ..lowering.loop_ir import (
@@ -43,15 +43,22 @@ from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from . import fusion
 from .fma_fusion import fold
-from .fusion import PRODUCTS, Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
+from .fusion import (
+    PRODUCTS,
+    Access,
+    FusedLoops,
+    LoopGroup,
+    fused_loops_of,
+    roots_of,
+    space_of,
+    split_loops,
+)
 from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import is_by_columns
-from .loop_fission import split_loops
 from .message_overlap import computed_apart, overlapped
-from .reachable import consumers_of, reachable_from, result_of
 from .reads_before_writes import chained, in_order, read_early
-from .recomputation import recomputed
-from .row_blocks import block_of, choose_rows
+from .recomputation import consumers_of, reachable_from, recomputed, result_of
+from .slice_bounds import block_of, choose_rows
 
 if TYPE_CHECKING:
     from . import batch_loops

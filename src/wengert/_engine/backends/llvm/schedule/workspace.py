@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..ir.affine import Length, size_of
+from ..ir.index_analysis import Length, size_of
 from ..kernels import KERNELS, is_served
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..lowering.registry import specs_of

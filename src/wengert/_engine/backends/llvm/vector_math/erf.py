@@ -22,7 +22,7 @@ from typing import Any
 
 from wengert._engine.core.types import ScalarLanguage
 
-from .polynomial_evaluation import horner, polynomial
+from .lane_loops import horner, polynomial
 from .registry import leaf
 
 # erf(x) / x - 1, of x*x <= 1.

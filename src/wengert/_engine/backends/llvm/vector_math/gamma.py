@@ -23,7 +23,7 @@ from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from ..ir.llvm_types import F64
 from .exponential import clipped, power_of_two, rounded, times_power
-from .polynomial_evaluation import horner
+from .lane_loops import horner
 from .power import log2_in_two_parts
 from .registry import leaf
 

@@ -19,8 +19,8 @@ from typing import Any
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from .exponential import rounded, times_power
-from .float_parts import nearest_whole, power_of_two, rounding
-from .polynomial_evaluation import horner
+from .float_decomposition import nearest_whole, power_of_two, rounding
+from .lane_loops import horner
 from .registry import leaf
 
 # (tanh(x) - x) / x**3 in x**2, x to 0.55.  Errors 2**-55.4 and 2**-29.6.

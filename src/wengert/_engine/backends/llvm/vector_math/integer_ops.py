@@ -2,6 +2,23 @@
 
 They wrap around; division by zero gives zero; a shift by the number of bits or more gives what
 repeated shifts would give.  LLVM leaves these cases undefined, so operands are replaced first.
+
+Functions of unsigned integers that loop over their bits.
+
+    gcd            halving and subtracting: no division, which processors do one lane at a time
+    whole_power    repeated squaring
+
+The greatest common divisor is J. Stein's algorithm (J. Comput. Phys. 1, 1967): halve even numbers,
+subtract the smaller of two odd numbers from the larger.
+
+Conversions of floating-point values to float16 and to integers, as NumPy's astype.
+
+    to_half       float64 to float16
+    to_integer    floating point to integers
+
+Rounding float64 to float32 and then to float16 differs from rounding it to float16 directly:
+1 + 2**-11 + 2**-40 would become a tie, and then 1.  Rounding to odd in the first step (an inexact
+result has its last bit set) avoids this, because float32 has more than two extra bits.
 """
 
 from __future__ import annotations
@@ -12,11 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.llvm_types import BOOL, F32, F64, I64, Dtype
+from wengert._engine.core.types import Scalar
+
+from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from ..ir.scalar_language import Language, rule
 from ..ir.simd_value import Lane
-from .conversions import to_integer
-from .registry import call_leaf
+from .lane_loops import repeat
+from .registry import call_leaf, leaf
 
 _U8 = np.dtype(np.uint8)
 _PLAIN = {
@@ -249,3 +268,87 @@ _RULES: dict[str, Any] = {
     "lcm": _lcm,
     **{word: functools.partial(_compared, word) for word in _COMPARISONS},
 }
+
+
+@leaf("gcd")
+def gcd(s: Any, x: Any, y: Any) -> Any:
+    """The greatest common divisor; that of 0 and y is y."""
+    most = 8 * x.dtype.itemsize - 1
+
+    def halvings(v: Any) -> Any:
+        # For 0 the count of trailing zeros is the number of bits; a shift by that is undefined.
+        return s.intrinsic("cttz", v.dtype, v, more="i1 false") & s.constant(most, v.dtype)
+
+    zero = s.constant(0, x.dtype)
+    empty = s.equal(x, zero)
+    x, y = s.where(empty, y, x), s.where(empty, zero, y)
+    common = halvings(x | y)
+
+    def step(a: Scalar, b: Scalar) -> list[Any]:
+        done = s.equal(b, zero)
+        b = b >> halvings(b)
+        less = s.less(a, b)
+        apart = s.where(less, b - a, a - b)
+        return [s.where(done, a, s.where(less, a, b)), s.where(done, zero, apart)]
+
+    found, _ = repeat(s, [x >> halvings(x), y], lambda a, b: s.not_equal(b, zero), step)
+    return found << common
+
+
+@leaf("whole_power")
+def whole_power(s: Any, x: Any, y: Any) -> Any:
+    """x**y, which wraps around."""
+    one, zero = s.constant(1, x.dtype), s.constant(0, x.dtype)
+
+    def step(out: Any, power: Any, left: Any) -> list[Any]:
+        odd = s.not_equal(left & one, zero)
+        return [s.where(odd, out * power, out), power * power, left >> 1]
+
+    found = repeat(s, [one, x, y], lambda out, power, left: s.not_equal(left, zero), step)
+    return found[0]
+
+
+@rule("to_half")
+def to_half(s: Language, x: Lane) -> Lane:
+    """float64 to float16, rounded once."""
+    nearest = s.converted("fptrunc", x, F32)
+    back = s.converted("fpext", nearest, F64)
+    beyond = s.less(s.unary("absolute", x), s.unary("absolute", back))
+    bits = s.bits(nearest)
+    zero, one = s.constant(0, bits.dtype), s.constant(1, bits.dtype)
+    towards_zero = s.emit("sub", bits.dtype, bits, s.select(beyond, one, zero))
+    inexact = s.select(s.compare("not_equal", x, back), one, zero)
+    odd = s.emit("or", bits.dtype, towards_zero, inexact)
+    return s.converted("fptrunc", s.number(odd), F16)
+
+
+@rule("to_integer")
+def to_integer(s: Language, x: Lane, dtype: Dtype) -> Any:
+    """Floating-point numbers as integers, rounded towards zero; out of range as on x86.
+
+    LLVM's plain conversion is undefined out of range; NumPy's result there is that of the machine:
+    the smallest int32 or int64, of which smaller dtypes keep the low bits.
+    """
+    wide: Dtype
+    if dtype.itemsize == 8 or dtype.str[1:] == "u4":
+        wide, low = I64, -9223372036854775808.0
+    else:
+        wide, low = np.dtype(np.int32), -2147483648.0
+    if x.dtype.itemsize < 4:
+        x = s.cast(x, np.dtype(np.float32))
+    if dtype.str[1:] == "u8":
+        return _to_uint64(s, x)
+    inside = s.binary("logical_and", s.less_equal(low, x), s.less(x, -low))
+    whole = s.converted("fptosi", s.where(inside, x, 0.0), wide)
+    smallest = int(np.iinfo(wide).min)
+    return s.cast(s.select(inside, whole, s.constant(smallest, wide)), dtype)
+
+
+def _to_uint64(s: Language, x: Lane) -> Any:
+    half = 9223372036854775808.0
+    signed = to_integer(s, x, I64)
+    upper = to_integer(s, x - half, I64)
+    flipped = s.emit("xor", I64, upper, s.constant(np.iinfo(np.int64).min, I64))
+    large = s.less_equal(half, x)
+    chosen = s.select(large, flipped, signed)
+    return s.cast(chosen, np.dtype(np.uint64))

@@ -20,8 +20,8 @@ from wengert._engine.core.types import Scalar
 
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from .float_parts import power_of_two, split, whole_as_float
-from .polynomial_evaluation import horner, polynomial
+from .float_decomposition import power_of_two, split, whole_as_float
+from .lane_loops import horner, polynomial
 from .registry import leaf
 
 # (arcsinh(x) - x) / x**3 in x**2, x to 0.5212.  Errors 2**-58.7 and 2**-28.9.

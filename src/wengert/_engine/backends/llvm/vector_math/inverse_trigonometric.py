@@ -15,7 +15,7 @@ from typing import Any
 
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from .polynomial_evaluation import horner, polynomial
+from .lane_loops import horner, polynomial
 from .registry import leaf
 
 # (arctan(t) - t) / t**3 in t**2, t to 1.  Errors 2**-56.9 and 2**-28.0.

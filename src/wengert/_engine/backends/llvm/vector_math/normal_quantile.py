@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert._engine.core.types import ScalarLanguage
 
-from .polynomial_evaluation import polynomial
+from .lane_loops import polynomial
 from .registry import leaf
 
 _CENTRAL = 0.4

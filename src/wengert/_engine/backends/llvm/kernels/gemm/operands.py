@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.symbolic.dim import Length, bounds, names_in
 
-from ...ir.affine import is_stride
+from ...ir.index_analysis import is_stride
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import Dtype
 from ..kernel_call import ArrayPointer, KernelCall

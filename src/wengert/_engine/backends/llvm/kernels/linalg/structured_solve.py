@@ -6,6 +6,18 @@
 
 The kernel fails for NaN, infinity and singular or nearly singular matrices; the interpreter then
 raises or warns as SciPy does.  Other structures are host callbacks.
+
+Systems with a banded matrix: interpolate.banded, by LAPACK's gbsv.
+
+The diagonals are rows, ab[upper + i - j, j] = A[i, j].  LAPACK's array is column-major, with extra
+rows above for the fill-in of pivoting.  For a conjugate transpose, elements are moved to the
+mirrored diagonals while they are copied.
+
+Linear systems with triangular matrices.
+
+    solve_triangular    trsm, on the right-hand side in C order; small systems: small_matrices.py
+
+The kernel fails for a zero on the diagonal; the interpreter then raises the error.
 """
 
 from __future__ import annotations
@@ -14,11 +26,25 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.ops.linalg.factorizations import TRANS
+
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F64, I32, part_of
+from ...ir.simd_value import ComplexLane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import address, clear, copy, nest, offset, read, stack_slot, write
+from ..loop_helpers import (
+    address,
+    clear,
+    copy,
+    is_c_contiguous,
+    nest,
+    offset,
+    read,
+    stack_slot,
+    write,
+)
+from . import small_matrices as small
 from .lapack import (
     batch_item,
     batches,
@@ -32,6 +58,7 @@ from .lapack import (
     memory,
 )
 from .lu_solve import one_norm
+from .packed_factors import fail_at_zero
 
 
 @kernel("linalg.banded_solve", strided=True, serves=is_for_lapack)
@@ -206,3 +233,94 @@ class _Condition:
         reciprocal = language.cast(read(language, s, self.reciprocal, self.real), F64)
         is_poor = language.compare("less_equal", reciprocal, language.constant(limit, F64))
         call.fail_if(is_poor.name, 1, s)
+
+
+@kernel(
+    "interpolate.banded",
+    strided=True,
+    serves=lambda node: fortran_calls.is_of_blas(node.spec.dtype),
+)
+def banded(call: KernelCall) -> None:
+    """The columns x with A x = b, or with the conjugate transpose of A."""
+    (ab, b), (x,) = call.operands, call.results
+    n, columns = x.shape
+    dtype, s, language = x.dtype, call.section, call.language
+    lower, upper = call.params["lower"], call.params["upper"]
+    transposed = call.params.get("transposed", False)
+    below, above = (upper, lower) if transposed else (lower, upper)
+    band_rows = 2 * below + above + 1
+    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    call.record_flops(n * (below + 1) * (below + above + columns) * 2)
+    bands = memory(call, n * band_rows, dtype)
+    rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
+    pivots, info = memory(call, n, np.dtype(np.int32)), fortran_calls.integer_slot(call)
+    clear(call, s, bands, n * band_rows, dtype)
+    copy(call, s, rhs, b)
+    count = call.number(n)
+    for r in range(lower + upper + 1):
+        stop = s.minus(count, str(max(0, r - upper)))
+        with s.loop(str(max(0, upper - r)), stop) as (t, j):
+            i = t.plus(j, str(r - upper))
+            value = language.cast(
+                read(language, t, address(call, t, ab, [str(r), j]), ab.dtype), dtype
+            )
+            row, column = (j, i) if transposed else (i, j)
+            if transposed and type(value) is ComplexLane:
+                value = ComplexLane(language, value.real, -value.imag, dtype)
+            band_row = t.plus(t.minus(row, column), str(below + above))
+            distance = t.plus(t.times(column, str(band_rows)), band_row)
+            write(t, offset(t, bands, distance, dtype), value)
+    ldb = leading_dimension(call, s, n)
+    arguments = [length(call, n), below, above, length(call, columns), bands, band_rows, pivots]
+    fortran_calls.run(call, s, "gbsv", dtype, *arguments, rhs.pointer, ldb, info)
+    fail_on_error(call, s, info)
+    copy(call, s, x, rhs)
+
+
+@kernel("solve_triangular", strided=True, in_lanes=True)
+def solve_triangular(call: KernelCall) -> None:
+    """x with op(a) @ x = b, a triangular.
+
+    BLAS sees x.T and a.T, so x.T @ op(a).T = b.T is solved, with the triangle on the right.
+    """
+    if small.is_small(call):
+        small.solve_triangular(call)
+        return
+    a, b = call.operands
+    (x,) = call.results
+    b, x = small.as_columns(b, x)
+    n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
+    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    call.record_flops(n * n * columns)
+    lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
+    trans = TRANS[call.params.get("trans", 0)]
+    in_place = a.dtype == dtype and is_c_contiguous(
+        a._replace(shape=a.shape[-2:], strides=a.strides[-2:])
+    )
+    matrix_memory = "" if in_place else memory(call, n * n, dtype)
+    with batches(call, x, 2) as (s, index):
+        matrix, target = batch_item(call, s, a, index, 2), batch_item(call, s, x, index, 2)
+        if not in_place:
+            ordered = ArrayPointer(matrix_memory, (n, n), (n, 1), dtype)
+            copy(call, s, ordered, matrix)
+            matrix = ordered
+        if not unit:
+            fail_at_zero(call, s, matrix)
+        copy(call, s, target, batch_item(call, s, b, index, 2))
+        fortran_calls.run(
+            call,
+            s,
+            "trsm",
+            dtype,
+            "R",
+            "U" if lower else "L",
+            "NTC"[trans],
+            "U" if unit else "N",
+            length(call, columns),
+            length(call, n),
+            fortran_calls.number(call, 1, dtype),
+            matrix.pointer,
+            leading_dimension(call, s, n),
+            target.pointer,
+            leading_dimension(call, s, columns),
+        )

@@ -1,6 +1,5 @@
 """Sorting and searching.
 
 argsort       indices that sort an array
-searchsorted  insertion points in sorted arrays
-histograms    counts, and sums of weights, in bins
+histograms    counts, and sums of weights, in bins; insertion points in sorted arrays
 """

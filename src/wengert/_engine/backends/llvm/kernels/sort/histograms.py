@@ -5,7 +5,17 @@
 
 Where all edges are near those of bins of equal width, an element is in the bin that its distance
 from the first edge gives, or in the one below: one comparison with an edge decides.  Otherwise each
-element is searched (searchsorted.py).  The kernels fail if edges decrease.
+element is searched (histograms.py).  The kernels fail if edges decrease.
+
+Searching sorted arrays.
+
+    searchsorted       binary search that starts at the position of equally spaced numbers; NaN
+                       sorts last
+    digitize           the same for increasing or decreasing bins
+    SortedArray        a sorted array in which kernels search
+    directions         whether numbers are nondecreasing, and whether they are nonincreasing
+
+The kernel fails if bins are not monotonic.
 """
 
 from __future__ import annotations
@@ -15,14 +25,229 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import Node
+from wengert._engine.core.node import DiscreteLeaf, Node
+from wengert._engine.core.types import Scalar
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import BOOL, F64, I64
+from ...ir.llvm_types import BOOL, F64, I64, Dtype
 from ...ir.simd_value import Lane
+from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import address, clear, in_section, nest, offset, read, size_of, write
-from .searchsorted import SortedArray, common_dtype, directions, is_ordered
+
+_I64 = np.dtype(np.int64)
+
+
+def _is_before(x: Any, y: Any) -> Any:
+    """Whether x is ordered before y."""
+    language = x.language
+    less = language.binary("less", x, y)
+    if x.dtype.kind != "f":
+        return less
+    ordered = language.unary("logical_not", language.unary("isnan", x))
+    last = language.binary("logical_and", language.unary("isnan", y), ordered)
+    return language.binary("logical_or", less, last)
+
+
+class SortedArray:
+    """A sorted array.
+
+    Parameters
+    ----------
+    array : ArrayPointer
+        A one-dimensional array.
+    dtype : numpy.dtype
+        The dtype in which values are compared.
+    sorter : ArrayPointer, optional
+        The positions that sort the array.
+    """
+
+    def __init__(
+        self,
+        call: KernelCall,
+        array: ArrayPointer,
+        dtype: Dtype,
+        sorter: ArrayPointer | None = None,
+    ) -> None:
+        self.call, self.array, self.dtype, self.sorter = call, array, dtype, sorter
+        self.count = call.number(array.shape[0])
+        self.low, self.high = call.function.slot("i64"), call.function.slot("i64")
+        self._guess = None if sorter is not None else self._linear_guess()
+
+    def _linear_guess(self) -> tuple[Name, Any, Any] | None:
+        """The parameters of a linear guess: an i1, the first number, and positions per unit.
+
+        None for few numbers, for which bisection is fast.  The i1 is true if three of the numbers
+        are where equally spaced numbers would be.
+        """
+        length = self.array.shape[0]
+        if type(length) is int and length < thresholds.guessed_search_elements:
+            return None
+        s, language = self.call.section, self.call.language
+        cells = [self.call.function.slot("double") for _ in range(2)]
+        spaced = self.call.function.slot("i8")
+        for cell in cells:
+            write(s, cell, language.constant(0, F64))
+        write(s, spaced, language.constant(False, BOOL))
+        with s.when(s.value(f"icmp sge i64 {self.count}, 4")) as t:
+            last = t.minus(self.count, "1")
+            first, end = (language.cast(self.at(t, i), F64) for i in ("0", last))
+            scale = language.cast(Lane(language, t, last, _I64, 1), F64) / (end - first)
+            is_spaced: Any = language.constant(True, BOOL)
+            for k in (1, 2, 3):
+                i = t.value(f"udiv i64 {t.times(last, str(k))}, 4")
+                expected = (language.cast(self.at(t, i), F64) - first) * scale
+                error = language.abs(expected - language.cast(Lane(language, t, i, _I64, 1), F64))
+                is_near = language.less(error, language.constant(1.0, F64))
+                is_spaced = language.logical_and(is_spaced, is_near)
+            write(t, cells[0], first)
+            write(t, cells[1], scale)
+            write(t, spaced, is_spaced)
+        first, scale = (read(language, s, cell, F64) for cell in cells)
+        return read(language, s, spaced, BOOL).name, first, scale
+
+    def _narrow(self, s: Section, key: Scalar, right: bool) -> None:
+        """Start the search at the position that equally spaced numbers, such as bins, would have.
+
+        If the numbers are not equally spaced, the search continues on one side of that position.
+        """
+        assert self._guess is not None
+        is_spaced, first, scale = self._guess
+        language = self.call.language
+        with s.when(is_spaced) as t:
+            x = (language.cast(in_section(t, key), F64) - first) * scale
+            callee = self.call.module.declare("llvm.fptosi.sat.i64.f64", "i64", ["double"])
+            guess = t.value(f"call i64 {callee}(double {x.name})")
+            guess = t.smaller(t.larger(guess, "0"), t.minus(self.count, "2"))
+            next_index = t.plus(guess, "1")
+            is_after_guess = self._is_after(t, self.at(t, guess), in_section(t, key), right)
+            is_after_next = self._is_after(t, self.at(t, next_index), in_section(t, key), right)
+            beyond_next = t.plus(guess, "2")
+            low = t.value(f"select i1 {is_after_guess}, i64 {next_index}, i64 0")
+            low = t.value(f"select i1 {is_after_next}, i64 {beyond_next}, i64 {low}")
+            high = t.value(f"select i1 {is_after_guess}, i64 {next_index}, i64 {guess}")
+            high = t.value(f"select i1 {is_after_next}, i64 {self.count}, i64 {high}")
+            t.write(f"store i64 {low}, ptr {self.low}")
+            t.write(f"store i64 {high}, ptr {self.high}")
+
+    def _is_after(self, s: Section, x: Any, key: Any, right: bool) -> Name:
+        """Whether a key is inserted after a number, an i1."""
+        if right:
+            return s.value(f"xor i1 {_is_before(key, x).name}, true")
+        result: Name = _is_before(x, key).name
+        return result
+
+    def at(self, s: Section, i: Name) -> Any:
+        """The i-th number in sorted order."""
+        call = self.call
+        if self.sorter is not None:
+            position = read(call.language, s, address(call, s, self.sorter, [i]), self.sorter.dtype)
+            i = call.language.cast(position, _I64).name
+            inside = s.value(f"icmp ult i64 {i}, {self.count}")
+            call.fail_if(s.value(f"xor i1 {inside}, true"), 1, s)
+        x = read(call.language, s, address(call, s, self.array, [i]), self.array.dtype)
+        return call.language.cast(x, self.dtype)
+
+    def insertion_index(
+        self, s: Section, key: Scalar, right: bool, decreasing: Name | None = None
+    ) -> Name:
+        """The insertion index of a number: before equal ones, or after them if `right`.
+
+        If the i1 `decreasing` is true, the numbers are read from the end.
+        """
+        function = self.call.function
+        n = function.number()
+        s.write(f"store i64 0, ptr {self.low}")
+        s.write(f"store i64 {self.count}, ptr {self.high}")
+        if self._guess is not None and decreasing is None:
+            self._narrow(s, key, right)
+        s.block(f"search{n}")
+        low, high = (s.value(f"load i64, ptr {cell}") for cell in (self.low, self.high))
+        continues = s.value(f"icmp slt i64 {low}, {high}")
+        s.write(f"br i1 {continues}, label %halve{n}, label %found{n}")
+        s.label(f"halve{n}")
+        middle = s.value(f"lshr i64 {s.plus(low, high)}, 1")
+        index = middle
+        if decreasing is not None:
+            reversed_index = s.minus(s.minus(self.count, "1"), middle)
+            index = s.value(f"select i1 {decreasing}, i64 {reversed_index}, i64 {middle}")
+        after = self._is_after(s, self.at(s, index), in_section(s, key), right)
+        above = s.plus(middle, "1")
+        s.write(
+            f"store i64 {s.value(f'select i1 {after}, i64 {above}, i64 {low}')}, ptr {self.low}"
+        )
+        s.write(
+            f"store i64 {s.value(f'select i1 {after}, i64 {high}, i64 {middle}')}, ptr {self.high}"
+        )
+        s.write(f"br label %search{n}")
+        s.label(f"found{n}")
+        return low
+
+
+def common_dtype(*arrays: ArrayPointer) -> Dtype:
+    """The dtype in which the elements of arrays are compared."""
+    return np.result_type(*(x.dtype for x in arrays))
+
+
+def is_ordered(node: DiscreteLeaf) -> bool:
+    """Whether the elements of all operands are real."""
+    return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
+
+
+def _loop_over(call: KernelCall, x: ArrayPointer) -> Any:
+    """Loops over all elements."""
+    return nest(call.section, [call.number(n) for n in x.shape])
+
+
+@kernel("searchsorted", strided=True, serves=is_ordered)
+def searchsorted(call: KernelCall) -> None:
+    """The insertion positions of elements in the sorted x."""
+    x, v, *more = call.operands
+    (y,) = call.results
+    dtype = common_dtype(x, v)
+    sorted_array = SortedArray(call, x, dtype, more[0] if more else None)
+    right = call.params.get("side", "left") == "right"
+    with _loop_over(call, v) as (s, index):
+        key = call.language.cast(read(call.language, s, address(call, s, v, index), v.dtype), dtype)
+        position = sorted_array.insertion_index(s, key, right)
+        s.write(f"store i64 {position}, ptr {address(call, s, y, index)}")
+
+
+@kernel("digitize", strided=True, serves=is_ordered)
+def digitize(call: KernelCall) -> None:
+    """The index of the bin of each element."""
+    x, bins = call.operands
+    (y,) = call.results
+    dtype = common_dtype(x, bins)
+    sorted_array = SortedArray(call, bins, dtype)
+    is_nondecreasing, is_nonincreasing = directions(call, sorted_array)
+    decreasing = call.section.value(f"xor i1 {is_nondecreasing}, true")
+    is_not_nonincreasing = call.section.value(f"xor i1 {is_nonincreasing}, true")
+    call.fail_if(call.section.value(f"and i1 {decreasing}, {is_not_nonincreasing}"))
+    right = not call.params.get("right", False)
+    with _loop_over(call, x) as (s, index):
+        key = call.language.cast(read(call.language, s, address(call, s, x, index), x.dtype), dtype)
+        from_start = sorted_array.insertion_index(s, key, right, decreasing)
+        from_end = s.minus(sorted_array.count, from_start)
+        bin_index = s.value(f"select i1 {decreasing}, i64 {from_end}, i64 {from_start}")
+        s.write(f"store i64 {bin_index}, ptr {address(call, s, y, index)}")
+
+
+def directions(call: KernelCall, sorted_array: SortedArray) -> tuple[Name, Name]:
+    """Whether numbers are nondecreasing, and whether they are nonincreasing; neither with NaN."""
+    s, language = call.section, call.language
+    cells = [call.function.slot("i8") for _ in range(2)]
+    for cell in cells:
+        write(s, cell, language.constant(True, BOOL))
+    with s.loop("0", sorted_array.count) as (t, i):
+        previous = t.larger(t.minus(i, "1"), "0")
+        x, y = sorted_array.at(t, previous), sorted_array.at(t, i)
+        for cell, ufunc in zip(cells, ("less_equal", "greater_equal"), strict=True):
+            holds = language.binary(ufunc, x, y)
+            write(t, cell, language.binary("logical_and", read(language, t, cell, BOOL), holds))
+    is_nondecreasing, is_nonincreasing = (read(language, s, cell, BOOL).name for cell in cells)
+    return is_nondecreasing, is_nonincreasing
+
 
 _EDGE_ERROR = 0.25  # of an edge from that of bins of equal width, in widths of a bin
 
