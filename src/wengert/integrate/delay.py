@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.control_flow import cond, fori_loop
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.validation import function
@@ -28,7 +28,7 @@ _WHAT = "solve_dde"
 _ROUNDING = 1e-9  # of a lag relative to a step
 
 
-@html_table.shown_fields
+@display.shown_fields
 class DdeSolution(NamedTuple):
     """The solution of a delay differential equation at the ends of all steps.
 

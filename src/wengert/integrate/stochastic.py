@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.control_flow import fori_loop, scan
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.validation import function
@@ -37,7 +37,7 @@ _WHAT = "solve_sde"
 _NOISES = ("diagonal", "scalar", "general")
 
 
-@html_table.shown_fields
+@display.shown_fields
 class SdeSolution(NamedTuple):
     """The solution of a stochastic differential equation.
 

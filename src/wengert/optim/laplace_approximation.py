@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert._engine.autodiff.grad import value_and_grad
 from wengert._engine.autodiff.jvp_vjp import jvp
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.validation import function, words
@@ -37,7 +37,7 @@ from .ravel import Raveled
 _DIFFERENCE = 1e-4  # of the parameters, relative, for the Hessian of the marginal objective
 
 
-@html_table.shown_fields
+@display.shown_fields
 class StandardErrors(NamedTuple):
     """Standard errors of a model that was fitted.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.autodiff.grad import grad, value_and_grad
 from wengert._engine.autodiff.jacobians import hessian, jacobian
-from wengert._engine.core import html_table, pytree
+from wengert._engine.core import display, pytree
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.jit import jit
@@ -187,7 +187,7 @@ def least_squares(
     )
     found.grad = shape.container(found.grad)
     found.x = shape.container(found.x)
-    return html_table.shown_result(found)
+    return display.shown_result(found)
 
 
 # ---- derivatives of functions of a vector ------------------------------------------------------
@@ -243,4 +243,4 @@ def _with_containers(found: Any, shape: Raveled) -> Any:
     for name in ("x", gradient):
         if name in found:
             found[name] = shape.container(np.asarray(found[name]))
-    return html_table.shown_result(found)
+    return display.shown_result(found)

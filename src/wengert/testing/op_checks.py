@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.op import Op, lookup
 
 from .laws.common import LAWS, laws_of
 
 
-@html_table.shown_fields
+@display.shown_fields
 @dataclass(frozen=True)
 class OpReport:
     """The laws that `check_op` has checked."""

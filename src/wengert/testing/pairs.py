@@ -30,7 +30,7 @@ import numpy as np
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jvp_vjp import jvp
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.op import REGISTRY, Op, lookup
 from wengert._engine.graphs.trace import trace
 from wengert._engine.jit import jit
@@ -51,7 +51,7 @@ FIRST_TOLERANCE, SECOND_TOLERANCE = 1e-8, 1e-5
 EXACT_TOLERANCE = 1e-11  # of results of the same operations, by another way
 
 
-@html_table.shown_fields
+@display.shown_fields
 @dataclass(frozen=True)
 class PairReport:
     """The compositions that `check_pairs` has checked, and those without suitable points."""

@@ -18,7 +18,7 @@ from wengert._engine.core import display
 from wengert._engine.core.pytree import NAMESPACE
 
 
-@html_table.shown_fields
+@display.shown_fields
 class Multipliers(NamedTuple):
     """Lagrange multipliers: positive at upper limits, negative at lower ones, zero elsewhere.
 

@@ -18,7 +18,7 @@ import scipy.integrate
 from scipy.optimize import OptimizeResult
 
 from wengert._engine.control_flow.eager_loops import becomes_node
-from wengert._engine.core import html_table, pytree
+from wengert._engine.core import display, pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of
 from wengert._engine.core.recording import no_grad
@@ -184,7 +184,7 @@ def cubature(
     spec = Spec(shape, np.dtype(float))
     found = integral_of("cubature", lambda x: floating(inside(x)), spec, [], routine)
     if becomes_node([a, b, *args]) or not found.more:
-        return html_table.shown_result(
+        return display.shown_result(
             OptimizeResult(
                 estimate=found.value,
                 error=found.error,

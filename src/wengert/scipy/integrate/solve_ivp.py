@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from wengert._engine.core import html_table, pytree
+from wengert._engine.core import display, pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.recording import no_grad
@@ -287,7 +287,7 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
         message=MESSAGES[int(value_of(outcome.status))] if is_plain else "",
         success=status >= 0,
     )
-    return html_table.shown_result(result)
+    return display.shown_result(result)
 
 
 class _Solution:

@@ -18,7 +18,7 @@ import scipy.integrate
 from scipy.optimize import OptimizeResult
 
 from wengert._engine.autodiff.vmap import vmap
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.ops import casts
@@ -189,7 +189,7 @@ def tanhsinh(
         each = vmap(lambda *xs: tuple(one(*xs)[:4]), (0,) * len(rows))
         integral, error, status, count = [x.reshape(shape) for x in each(*rows)]
     more = {"status": status, "success": status == 0, "nfev": count}
-    return html_table.shown_result(OptimizeResult(integral=integral, error=error, **more))
+    return display.shown_result(OptimizeResult(integral=integral, error=error, **more))
 
 
 def _elements(x: Any, shape: tuple[int, ...]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.handle import is_traced, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BY_SCIPY
@@ -122,4 +122,4 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
         first = np.flatnonzero(np.diff(np.asarray(numbers), prepend=-1))
         result.blocks = np.append(first, len(np.asarray(numbers)))
         result.weights = sums[1][: len(first)]
-    return html_table.shown_result(result)
+    return display.shown_result(result)

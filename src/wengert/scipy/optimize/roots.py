@@ -16,7 +16,7 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
@@ -217,7 +217,7 @@ def result_of(found: Solved, fun: Any, **more: Any) -> Any:
     for name, value in (("nfev", found.nfev), ("nit", found.nit)):
         if found.result is None or name in found.result:
             result[name] = value
-    return html_table.shown_result(result)
+    return display.shown_result(result)
 
 
 def fsolve(

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.autodiff.jvp_vjp import jvp
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
@@ -212,7 +212,7 @@ def _root_results(found: Solved, method: str) -> Any:
     result.converged = found.success
     if known is not None:
         result.flag = known.flag
-    return html_table.shown_result(result)
+    return display.shown_result(result)
 
 
 _DOC = """A root of a function in an interval, as ``scipy.optimize.{name}``.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core import html_table
+from wengert._engine.core import display
 from wengert._engine.core.handle import shape_of
 from wengert._engine.tensor.numpy_dispatch import as_array, values
 from wengert.errors import ArgumentError, ShapeError, at, user_line
@@ -34,7 +34,7 @@ __all__ = """
 """.split()
 
 
-@html_table.shown_fields
+@display.shown_fields
 class Significance(NamedTuple):
     """A test statistic and its p-value."""
 
@@ -42,7 +42,7 @@ class Significance(NamedTuple):
     pvalue: Any
 
 
-@html_table.shown_fields
+@display.shown_fields
 class LinregressResult(NamedTuple):
     """Slope, intercept, correlation, p-value and standard errors of a linear regression."""
 
