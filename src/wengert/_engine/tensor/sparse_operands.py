@@ -24,7 +24,6 @@ from wengert.errors import ConversionError, at, user_line
 
 OPERATORS: list[str] = []
 _CONVERTING = {"_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting"}
-_OF_OPERATORS = {"__mul__", "__rmul__"}
 
 
 def not_an_array(x: object) -> np.ndarray[Any, Any] | None:

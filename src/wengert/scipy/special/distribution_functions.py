@@ -27,7 +27,6 @@ __all__ = """
     fdtr fdtrc fdtri btdtria btdtrib
 """.split()
 
-_PROBABILITY = (0.0, 1.0)
 _COUNT = (0, 4)
 _RANGE = (0.6, 3.0)
 _CENTRAL = (0.15, 0.85)

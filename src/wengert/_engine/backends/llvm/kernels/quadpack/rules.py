@@ -84,7 +84,6 @@ class KronrodRule(NamedTuple):
 
 RULE_21 = KronrodRule("nodes21", _NODES_21, _KRONROD_21, _GAUSS_10)
 RULE_15 = KronrodRule("nodes15", _NODES_15, _KRONROD_15, _GAUSS_7)
-MOST_NODES = 24  # of a call: 21, in whole vectors
 
 
 class IntegralState:
