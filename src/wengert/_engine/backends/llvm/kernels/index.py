@@ -38,7 +38,6 @@ KERNEL_MODULES: dict[str, str] = {
     name: module
     for module, names in {
         "check": "accepted refuse_residual bracketed",
-        "linalg.banded_solve": "interpolate.banded",
         "linalg.definite_factors": "definite_packed",
         "linalg.condition": "reciprocal_condition refuse_singular",
         "conv.conv1d_full": "slide convolve",
@@ -59,9 +58,8 @@ KERNEL_MODULES: dict[str, str] = {
         "linalg.toeplitz_solve": "linalg.toeplitz_solve",
         "gemm.matmul": "matmul dot einsum strong_einsum masked_einsum",
         "linalg.matrix_functions": "linalg.square_root linalg.logarithm linalg.matrix_sign",
-        "linalg.schur": "linalg.schur_form linalg.schur_rotation",
-        "sort.searchsorted": "searchsorted digitize",
-        "sort.histograms": "histogram_counts histogram_sums",
+        "linalg.schur": "linalg.schur_form linalg.schur_rotation linalg.sylvester",
+        "sort.histograms": "histogram_counts histogram_sums searchsorted digitize",
         "sparse_products": "csr_matmul csr_transposed_matmul csr_sampled_matmul csr_cotangents",
         "messages": "first_token tied joined mpi.allreduce mpi.allreduce_max mpi.allreduce_min "
         "mpi.allreduce_prod mpi.allreduce_any mpi.allreduce_all mpi.reduce mpi.bcast "
@@ -70,12 +68,10 @@ KERNEL_MODULES: dict[str, str] = {
         "cumulative": "cumsum cumprod running recurrence ndimage.decaying_sum",
         "linalg.lu_solve": "solve inv det slogdet det_derivative inverse_slogdet cofactors_det",
         "linalg.solve_or_nan": "solve_or_nan lu_or_nan",
-        "linalg.triangular_solve": "solve_triangular",
         "sort.argsort": "argsort lexsort",
         "linalg.eigen_svd": "eigh eig svd pinv matrix_rank",
         "linalg.structured_solve": "linalg.banded_solve linalg.structured_solve "
-        "linalg.definite_banded_solve",
-        "linalg.sylvester": "linalg.sylvester",
+        "linalg.definite_banded_solve interpolate.banded solve_triangular",
         "conv.conv_nd": "signal.convolve signal.slide",
         "store_chain": "writes",
     }.items()

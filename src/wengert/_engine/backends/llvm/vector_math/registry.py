@@ -30,20 +30,18 @@ _HOMES: dict[str, str] = {
     for home, names in {
         "trigonometric": "sin cos tan",
         "erf": "erf bell erfc gelu ndtr",
-        "exponential": "exp exp2 expm1",
+        "exponential": "exp exp2 expm1 softplus log_sigmoid",
         "gamma": "gamma gammaln",
         "hyperbolic": "tanh sech_squared sinh cosh",
         "inverse_trigonometric": "arcsin arccos arctan arctan2",
         "inverse_hyperbolic": "arcsinh arccosh arctanh",
-        "logarithms": "log log2 log10 log1p",
         "normal_quantile": "normal_quantile",
         "float_decomposition": "sign heaviside nextafter spacing ldexp fmod remainder "
         "floor_divide hypot",
-        "power": "power cbrt",
-        "softplus": "softplus log_sigmoid",
+        "power": "power cbrt log log2 log10 log1p",
         "tail_functions": "normal_of_tail exponential_of_tail gumbel_of_tail laplace_of_tail "
         "logistic_of_tail cauchy_of_tail",
-        "integers": "gcd whole_power",
+        "integer_ops": "gcd whole_power",
     }.items()
     for name in names.split()
 }

@@ -17,7 +17,7 @@ form for fused multiply-add (Muller, "Elementary Functions", 3rd edition, 11.2):
 of full length.  The subtraction of the first product is exact, because the remainder has no more
 bits than a floating-point number; so near multiples of pi no accuracy is lost.
 
-Huge arguments: backends/llvm/vector_math/payne_hanek.py, one lane after the other, and only if some
+Huge arguments: `exact_quarters`, one lane after the other, and only if some
 lane of the vector is huge or not finite.  So a lane of ordinary size costs one comparison and a
 branch, and its result does not depend on its neighbors: results of the slow path are selected lane
 by lane.
