@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.backends.cuda.random_loops import Loops
+from tests.backends.cuda.test_loops_inside import PROGRAMS, P, X, of_rows, stiff
 from tests.backends.llvm.random_programs import Bundle
 
 import wengert as wg
@@ -118,6 +119,14 @@ def test_random_loops_are_assembled(seed, tmp_path):
     program = Loops(seed)
     for function in (program.values, program.gradient):
         assemble(kernels(wg.trace(function)(*program.args).simplify()), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(assembler() is None, reason="needs nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("name", [*PROGRAMS, "stiff"])
+def test_backward_passes_of_loops_inside_are_assembled(name, tmp_path):
+    graph = wg.trace(of_rows(PROGRAMS.get(name, stiff), 0, 1))(X, P).simplify()
+    assemble(kernels(graph), tmp_path)
 
 
 class Recorder(EmulatedDevice):

@@ -60,6 +60,26 @@ def shared(b, m):
     return wg.fori_loop(0, STEPS, step, b)
 
 
+def stepped_by(b, m):
+    """Systems with a matrix that all rows share, and with one of each step."""
+
+    def step(i, x):
+        x = np.linalg.solve(m, np.sin(x) + 1.0)
+        return np.linalg.solve(m + i * np.eye(3), x) + b
+
+    return wg.fori_loop(0, STEPS, step, b)
+
+
+def columns(b, m):
+    """Several right-hand sides of each row, and triangular systems."""
+
+    def step(i, x):
+        x = np.linalg.solve(m, np.sin(x) + np.eye(3))
+        return wg.scipy.linalg.solve_triangular(m, x @ np.ones(3), lower=True)[:, None] + x
+
+    return wg.fori_loop(0, STEPS, step, np.outer(b, b))
+
+
 def arguments():
     rng = np.random.default_rng(0)
     a = rng.normal(size=(ROWS, 3, 3)) + 3 * np.eye(3)
@@ -74,6 +94,12 @@ LOOPS = {
     "Newton": (wg.vmap(newton), "ab"),
     "decomposed": (wg.vmap(decomposed), "ab"),
     "shared": (wg.vmap(shared, in_axes=(0, None)), "bm"),
+    "one matrix": (wg.vmap(stepped_by, in_axes=(0, None)), "bm"),
+    "one matrix, gradients": (
+        wg.vmap(wg.grad(lambda b, m: np.sum(stepped_by(b, m) ** 2)), in_axes=(0, None)),
+        "bm",
+    ),
+    "one matrix, columns": (wg.vmap(columns, in_axes=(0, None)), "bm"),
 }
 
 
@@ -103,6 +129,23 @@ def test_a_singular_matrix_in_a_step():
     assert "a loop of 40 rows" in g.lower(args["a"], args["b"]).loops
     with emulated_device(), pytest.raises(wg.errors.SingularError, match="test_row_matrices"):
         g(args["a"], args["b"])
+
+
+def test_one_matrix_for_any_number_of_rows():
+    args = arguments()
+    f = wg.vmap(lambda b: stepped_by(b, args["m"]))
+    graph = wg.trace(f)(wg.spec(("n", 3))).simplify()
+    run = wg.computation(graph, backend="cuda")
+    for n in (1, 33):
+        with emulated_device():
+            assert np.allclose(wg.device_get(run(args["b"][:n])), f(args["b"][:n]), rtol=1e-12)
+
+
+def test_one_singular_matrix_of_all_rows():
+    args = arguments()
+    g = wg.jit(wg.vmap(stepped_by, in_axes=(0, None)), backend="cuda")
+    with emulated_device(), pytest.raises(wg.errors.SingularError, match="test_row_matrices"):
+        g(args["b"], np.zeros((3, 3)))
 
 
 def test_matrices_of_other_rows_are_not_read():

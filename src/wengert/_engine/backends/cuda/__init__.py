@@ -8,7 +8,8 @@ block_codegen    rows of loop groups, computed by such threads; block_kernels la
 column_sums      sums over these rows
 stepped_loops    loops and branches that the host runs step by step
 loop_kernels     a loop of a batch as one kernel; loop_runs runs it
-row_matrices     small matrices of a row; row_random random numbers of a row
+row_matrices     small matrices of a row, row_solves those that all rows share; row_random random
+                 numbers of a row
 row_stages       what a thread does for one row of a loop; row_analysis finds whether rows are
                  independent: row_linearity sums over rows, row_conditions where rows end, by
                  row_folding, row_stores stores to positions; row_codegen writes the code, with

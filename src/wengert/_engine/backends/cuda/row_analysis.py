@@ -28,6 +28,7 @@ from .row_conditions import OwnSteps, ends_by_rows, row_bodies, steps_of_rows
 from .row_linearity import is_linear
 from .row_matrices import row_matrices
 from .row_random import row_draw
+from .row_solves import with_own_systems
 from .row_stages import OWN, NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
 from .row_stores import row_store
 
@@ -145,8 +146,9 @@ class _BodyAnalysis:
     def __init__(
         self, body: Body, options: Options, given: Sequence[Sharing | None], carry: range
     ) -> None:
-        self.body, self.given, self.carry = body, given, carry
         self.rows, self.opaque = self.options = options
+        self.body = body = with_own_systems(body, self.rows)
+        self.given, self.carry = given, carry
         self.plan = Schedule(body, separate=True, opaque=self.opaque)
         self.kinds: dict[Expr, Sharing] = {}
         self.ended: set[Expr] = set()  # loops whose rows end by themselves

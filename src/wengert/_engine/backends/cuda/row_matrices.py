@@ -95,7 +95,7 @@ def _operand(
     owner, offset, strides = view or (owner_of(x), 0, contiguous("", x.shape, x.dtype).strides)
     own = len(x.shape) > 2 and bool(x.shape[0] == rows)
     if kind is not Sharing.ROWS:
-        if own and kind is Sharing.SHARED:
+        if own and (kind is Sharing.SHARED or strides[0] == 0):  # the same matrix for all rows
             return ArrayPointer(pointer, x.shape[1:], strides[1:], x.dtype), offset, strides[0]
         if own or any(n == rows for n in x.shape):
             return None
