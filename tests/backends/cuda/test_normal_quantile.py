@@ -60,9 +60,16 @@ def test_normal_numbers_of_a_key_are_a_kernel():
 
 
 def test_arrays_of_a_device_are_not_computed_by_its_library():
-    """Its multiplication may be contracted; a program that has no kernel asks the host."""
+    """Its library may compute elements in another way; without a kernel, the host does."""
     with emulated_device(), pytest.raises(TypeError):
         lookup("normal_of_tail").run(wg.device_put(np.array([0.1, 0.2])))
+
+
+def test_a_function_that_a_device_lacks_leaves_others_in_kernels():
+    """The gamma quantile of t numbers is computed by the host, the normal quantile by a kernel."""
     both = lambda key: (random.t(key, 3.0, (50,)), random.normal(key, (50,)))  # noqa: E731
     key = np.array([3, 5], np.uint64)
+    program = DeviceProgram(wg.trace(both)(key).simplify(), EmulatedDevice())
+    calls = {s.node.op.name for s, number in program.stages if number < 0}
+    assert calls == {"random_tail", "random_split", "special.log_gamma_of_tail"}
     assert np.array_equal(on_device(both, key)[1], random.normal(key, (50,)))

@@ -43,7 +43,7 @@ from .memory import is_apart, renamed, reusable
 from .ptx import NVPTX
 from .run_status import RunStatus
 from .scatter_kernels import OutOfRange
-from .stage_memory import lacking_memory, operations_of
+from .stage_memory import lacking_memory, suspected
 from .stage_timers import StageTimers
 from .strong_products import is_strong, product
 
@@ -126,7 +126,7 @@ class DeviceProgram:
                 name = f"kernel{len(self.kernels)}"
                 kernel = kernel_for(stage, stored, name, self.addressed, self.checked)
             except UnsupportedKernel as error:
-                raise UnsupportedKernel(error.args[0], operations_of(stage)) from None
+                raise UnsupportedKernel(error.args[0], suspected(stage)) from None
             self.stages.append((stage, len(self.kernels)))
             self.kernels.append(kernel)
 

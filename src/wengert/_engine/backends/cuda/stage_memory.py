@@ -2,6 +2,7 @@
 
 lacking_memory    the error
 operations_of     the operations of a kernel
+suspected         those that may call a function of a library
 RunningStages     what is needed of a run
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from wengert._engine.core.node import LeafOp
+from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
 from wengert.errors import DeviceMemoryError
 
@@ -62,15 +64,28 @@ def lacking_memory(run: RunningStages, stage: FusedLoops | Expr, error: MemoryEr
 
 def operations_of(fused: FusedLoops) -> set[str]:
     """The names of the operations that a loop group computes."""
-    names: set[str] = set()
+    return {op.name for op in _ops_of(fused)}
+
+
+def suspected(fused: FusedLoops) -> set[str]:
+    """The operations of a loop group that may call what a device lacks.
+
+    These are families of special functions, if there are any in the group; else all.
+    """
+    families = {op.name for op in _ops_of(fused) if op.kind == "opaque"}
+    return families or operations_of(fused)
+
+
+def _ops_of(fused: FusedLoops) -> list[Op]:
+    found: list[Op] = []
     pending = list(roots_of(fused))
     seen = set(pending)
     while pending:
         x = pending.pop()
         if x.node is not None and not isinstance(x.node.op, LeafOp):
-            names.add(x.node.op.name)
+            found.append(x.node.op)
         for y in x.operands:
             if not y.is_root and y not in seen:
                 seen.add(y)
                 pending.append(y)
-    return names
+    return found
