@@ -4,6 +4,8 @@ The compiled function has NumPy's value, and its gradient is that of the eager t
 differences.  Programs in `NODES` have loops in their graphs; those in `PYTHON` are unrolled.
 """
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -303,6 +305,18 @@ def test_compiled_functions_are_right(f):
 @pytest.mark.parametrize("f", NODES, ids=lambda f: f.__name__)
 def test_loops_are_nodes(f):
     assert len(wg.trace(f)(X).nodes) < 50
+
+
+def test_lists_in_garbage_are_not_from_outside():
+    """Also where no garbage has been looked for since the function has made them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for f in NODES:
+            assert len(wg.trace(f)(X).nodes) < 50
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def test_the_eager_gradient_is_that_of_differences():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -102,6 +103,9 @@ def assigned_parts(
     del parts
     changes.forget()
     _drop_garbage(owners)
+    if refused and any(x is not None and id(x) not in paths for x in owners):
+        gc.collect()  # cycles that the function has made may refer to them
+        _drop_garbage(owners)
     outputs: list[Any] = []
     for owner, (moved, name, value, where) in zip(owners, rest, strict=True):
         if owner is None:
