@@ -47,7 +47,7 @@ def cumsum(x: Array, *, axis: int, reverse: bool = False) -> Any:
     if not reverse:
         return np.add.accumulate(x, axis=axis)
     reverse_slices = _slices(axis, np.ndim(x), slice(None, None, -1))
-    return np.ascontiguousarray(np.add.accumulate(x[reverse_slices], axis=axis)[reverse_slices])
+    return np.add.accumulate(x[reverse_slices], axis=axis)[reverse_slices].copy()
 
 
 def _sum_oracle(x: Any, axis: int, reverse: bool) -> Any:
@@ -127,19 +127,19 @@ def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     order = slice(None, None, -1 if reverse else 1)
     a, b = np.moveaxis(a, axis, 0)[order], np.moveaxis(b, axis, 0)[order]
-    return np.ascontiguousarray(np.moveaxis(_solve(a, b)[order], 0, axis))
+    return np.ascontiguousarray(np.moveaxis(solved_recurrence(a, b)[order], 0, axis))
 
 
-def _solve(a: Array, b: Any) -> Any:
+def solved_recurrence(a: Array, b: Array) -> Any:
     """The recurrence along the first axis: even steps from odd ones, which have half the length."""
     n = len(b)
-    out = np.empty(b.shape, np.result_type(a, b))
+    out = np.empty_like(b, dtype=np.result_type(a, b))
     if n <= 4:
         for i in range(n):
             out[i] = b[i] + a[i] * out[i - 1] if i else b[i]
         return out
     even, odd = slice(0, n - n % 2, 2), slice(1, None, 2)
-    halved = _solve(a[odd] * a[even], b[odd] + a[odd] * b[even])
+    halved = solved_recurrence(a[odd] * a[even], b[odd] + a[odd] * b[even])
     out[odd] = halved
     out[0] = b[0]
     out[2::2] = b[2::2] + a[2::2] * halved[: (n - 1) // 2]

@@ -136,7 +136,8 @@ def resized(x: Array, length: int, axis: int) -> Any:
     leading = (slice(None),) * (axis % x.ndim)
     if n > length:
         return x[(*leading, slice(length))].copy()
-    out = np.zeros((*x.shape[: axis % x.ndim], length, *x.shape[axis % x.ndim + 1 :]), x.dtype)
+    shape = (*x.shape[: axis % x.ndim], length, *x.shape[axis % x.ndim + 1 :])
+    out = np.zeros_like(x, shape=shape)
     out[(*leading, slice(n))] = x
     return out
 

@@ -24,6 +24,7 @@ from wengert.errors import MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
+from .conditions import checked
 from .convolutions import convolved
 from .device import Device, Failed
 from .host_callbacks import is_on_host
@@ -32,7 +33,8 @@ from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
 from .packed_factors import factorized, factorized_or_nan, ordered, solved_packed
 from .random_kernels import drawn
-from .scatter_kernels import OutOfRange, scattered, written
+from .scan_kernels import scanned
+from .scatter_kernels import OutOfRange, scattered, scattered_along, written
 from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
 from .window_kernels import pooled
 
@@ -63,7 +65,7 @@ def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mappin
                 return made
         with_status = _WITH_STATUS.get(op.name)
         if with_status is not None:
-            made = with_status(program.device, program.status, operands, **params)
+            made = with_status(op.name, program.device, program.status, operands, params)
             if made is not NotImplemented:
                 return made
         if is_on_host(node):
@@ -150,6 +152,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve": solved,
     "solve_triangular": solved_triangular,
     "writes": written,
+    "scatter_along": scattered_along,
+    **dict.fromkeys(("running", "recurrence", "ndimage.decaying_sum"), scanned),
     "lu_packed": factorized,
     "lu_or_nan": factorized_or_nan,
     "rows_exchanged": ordered,
@@ -163,7 +167,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     ),
 }
 # Those that say in the status of the run that they have failed.
-_WITH_STATUS: dict[str, Callable[..., Any]] = {"solve_packed": solved_packed}
+_WITH_STATUS: dict[str, Callable[..., Any]] = {
+    "solve_packed": solved_packed,
+    **dict.fromkeys(("accepted", "refuse_residual", "refuse_singular"), checked),
+}
 # Loops and branches whose bodies are programs of the device.
 _LOOPS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "scan": scan,

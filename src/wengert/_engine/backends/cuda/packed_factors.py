@@ -13,7 +13,7 @@ each matrix.  A zero pivot sets the status, so a solve in a loop waits for nothi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -72,14 +72,16 @@ def factorized_or_nan(
     return packed, pivots
 
 
-def solved_packed(device: Device, status: Any, operands: Sequence[Any], *, trans: Any = 0) -> Any:
+def solved_packed(
+    name: str, device: Device, status: Any, operands: Sequence[Any], params: Mapping[str, Any]
+) -> Any:
     """x with op(a) @ x = b; the status is set if a pivot is zero."""
     packed, pivots, b = map(device.put, operands)
     dtype = np.result_type(packed.dtype, b.dtype)
     if dtype.char not in _FLOATS or packed.dtype.char not in _FLOATS:
         return NotImplemented
     *batch, n, columns = np.broadcast_shapes((*packed.shape[:-2], 1, 1), b.shape)
-    flag = TRANS[trans]
+    flag = TRANS[params.get("trans", 0)]
     diagonal = device.contiguous(np.diagonal(packed, axis1=-2, axis2=-1))
     kind = diagonal.dtype.str[1:]
     arguments = [("ptr", "x"), ("ptr", "status")]

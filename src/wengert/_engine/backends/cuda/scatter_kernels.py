@@ -5,6 +5,7 @@ segment of the values: a thread adds them one after the other, or takes the last
 operations: the same bits as on the host, in each run.
 
     scattered    the result of `scatter`, `scatter_add` or `setitem`
+    scattered_along    that of `scatter_along`
     written      several stores at known positions, one after the other
 """
 
@@ -43,16 +44,45 @@ def scattered(name: str, device: Device, operands: Sequence[Any], params: dict[s
         return NotImplemented
     indices = [device.put(x) for x in given]
     _check(device, params["index"], indices, shape)
-    size = math.prod(shape)
-    like = device.empty((0,), np.dtype(np.int64))
-    numbers = np.arange(size, like=like).reshape(shape)
-    chosen = numbers[join_index(params["index"], indices)]
-    positions = device.put(chosen).reshape(-1)
+    numbers = _numbers(device, shape)
+    chosen = device.put(numbers[join_index(params["index"], indices)])
     values = np.broadcast_to(device.put(t).astype(dtype), chosen.shape).reshape(-1)
+    base = None if base is None else device.contiguous(device.put(base))
+    return _segments(device, base, values, chosen.reshape(-1), shape, adds)
+
+
+def scattered_along(
+    name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The result of `scatter_along`: values added at positions along an axis."""
+    t, positions = map(device.put, operands)
+    shape, own = tuple(params["shape"]), params["of_op"]
+    if t.dtype.str[1:] not in _KINDS:
+        return NotImplemented
+    axis = own["axis"] % len(shape)
+    n = shape[axis]
+    if positions.size and bool(np.any((positions < -n) | (positions >= n))):
+        raise OutOfRange
+    chosen = np.take_along_axis(_numbers(device, shape), positions, axis).reshape(-1)
+    return _segments(device, None, t.reshape(-1), chosen, shape, True)
+
+
+def _numbers(device: Device, shape: tuple[int, ...]) -> Any:
+    """The number of each element."""
+    like = device.empty((0,), np.dtype(np.int64))
+    return np.arange(math.prod(shape), like=like).reshape(shape)
+
+
+def _segments(
+    device: Device, base: Any, values: Any, positions: Any, shape: tuple[int, ...], adds: bool
+) -> Any:
+    """Values added to elements of an array, or stored there, in their order."""
+    dtype, size = values.dtype, math.prod(shape)
+    like = device.empty((0,), np.dtype(np.int64))
     order = np.argsort(positions, kind="stable").astype(np.int64)
     starts = np.searchsorted(positions[order], np.arange(size + 1, like=like)).astype(np.int64)
     out = device.empty(shape, dtype)
-    before = out if base is None else device.contiguous(device.put(base))
+    before = out if base is None else base
     parts = 2 if dtype.kind == "c" else 1
     full = f"segments_{dtype.str[1:]}_{int(adds)}{int(base is not None)}"
     make = partial(_kernel, full, _KINDS[dtype.str[1:]], adds, base is not None, parts)
