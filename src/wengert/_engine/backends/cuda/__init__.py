@@ -21,6 +21,7 @@ random_kernels   random bits; normal_kernels normal numbers by ziggurat, with dr
 scatter_kernels  writes to computed positions
 finite_arrays    the search for NaN and infinities in an array; checked_values: in kernels, for
                  wengert.debug(nan=True)
+sparse_kernels   products with sparse matrices
 scan_kernels     elements that depend on those before: running maxima, recurrences
 conditions       conditions that are errors if they do not hold
 window_kernels   sliding windows: pooling, and the columns of convolutions.py

@@ -4,6 +4,7 @@ The windows of several samples are the columns of one matrix for each group of c
 (window_kernels.py), so a convolution is one product for each group, whatever the number of samples.
 
     convolved    the result of `convolution`, `convolution_input` or `convolution_weight`
+    correlated    of one array: that of `signal.convolve` or `signal.slide`
 """
 
 from __future__ import annotations
@@ -34,6 +35,22 @@ def convolved(name: str, device: Device, operands: Sequence[Any], params: dict[s
     windows = Windows.of(size, geometry)
     with device.calling():
         return _RUNS[name](device, first, second, windows, own["groups"])
+
+
+def correlated(name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The result of `signal.convolve` or `signal.slide`, of arrays with any number of axes."""
+    dtype = params["dtype"]
+    x, v = [device.contiguous(device.put(y)).astype(dtype, copy=False) for y in operands]
+    low = [0] * v.ndim
+    if name == "signal.convolve":
+        v, low = device.contiguous(np.flip(v)), [n - 1 for n in v.shape]
+    ones = (1,) * v.ndim
+    fits = all(m <= n + 2 * p for n, m, p in zip(x.shape, v.shape, low, strict=True))
+    if not v.ndim or not v.size or not fits or x.size * v.size * x.itemsize > _MOST_BYTES:
+        return NotImplemented
+    windows = Windows.of(x.shape, geometry_of(v.shape, ones, tuple((p, p) for p in low), ones))
+    with device.calling():
+        return _convolution(device, x[None, None], v[None, None], windows, 1)[0, 0]
 
 
 def _convolution(device: Device, x: Any, w: Any, windows: Windows, groups: int) -> Any:

@@ -25,7 +25,7 @@ from wengert.errors import MatrixError
 from ..interpreter.interpreter import refusal
 from ..registry import backend
 from .conditions import checked
-from .convolutions import convolved
+from .convolutions import convolved, correlated
 from .device import Device, Failed
 from .host_callbacks import is_on_host
 from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
@@ -35,6 +35,7 @@ from .packed_factors import factorized, factorized_or_nan, ordered, solved_packe
 from .random_kernels import drawn
 from .scan_kernels import scanned
 from .scatter_kernels import OutOfRange, scattered, scattered_along, written
+from .sparse_kernels import sparse_product
 from .stepped_loops import BodyRuns, checkpointed, choice, replay, scan, while_
 from .window_kernels import pooled
 
@@ -153,6 +154,11 @@ _OWN: dict[str, Callable[..., Any]] = {
     "solve_triangular": solved_triangular,
     "writes": written,
     "scatter_along": scattered_along,
+    **dict.fromkeys(
+        ("csr_matmul", "csr_transposed_matmul", "csr_sampled_matmul", "csr_cotangents"),
+        sparse_product,
+    ),
+    **dict.fromkeys(("signal.convolve", "signal.slide"), correlated),
     **dict.fromkeys(("running", "recurrence", "ndimage.decaying_sum"), scanned),
     "lu_packed": factorized,
     "lu_or_nan": factorized_or_nan,

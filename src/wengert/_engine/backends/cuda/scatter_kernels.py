@@ -6,6 +6,7 @@ operations: the same bits as on the host, in each run.
 
     scattered    the result of `scatter`, `scatter_add` or `setitem`
     scattered_along    that of `scatter_along`
+    added_at    values added to elements with these numbers; numbers_of, serves
     written      several stores at known positions, one after the other
 """
 
@@ -44,11 +45,11 @@ def scattered(name: str, device: Device, operands: Sequence[Any], params: dict[s
         return NotImplemented
     indices = [device.put(x) for x in given]
     _check(device, params["index"], indices, shape)
-    numbers = _numbers(device, shape)
+    numbers = numbers_of(device, shape)
     chosen = device.put(numbers[join_index(params["index"], indices)])
     values = np.broadcast_to(device.put(t).astype(dtype), chosen.shape).reshape(-1)
     base = None if base is None else device.contiguous(device.put(base))
-    return _segments(device, base, values, chosen.reshape(-1), shape, adds)
+    return added_at(device, base, values, chosen.reshape(-1), shape, adds)
 
 
 def scattered_along(
@@ -63,17 +64,22 @@ def scattered_along(
     n = shape[axis]
     if positions.size and bool(np.any((positions < -n) | (positions >= n))):
         raise OutOfRange
-    chosen = np.take_along_axis(_numbers(device, shape), positions, axis).reshape(-1)
-    return _segments(device, None, t.reshape(-1), chosen, shape, True)
+    chosen = np.take_along_axis(numbers_of(device, shape), positions, axis).reshape(-1)
+    return added_at(device, None, t.reshape(-1), chosen, shape, True)
 
 
-def _numbers(device: Device, shape: tuple[int, ...]) -> Any:
+def serves(dtype: np.dtype[Any]) -> bool:
+    """Whether there is a kernel for values of a dtype."""
+    return dtype.str[1:] in _KINDS
+
+
+def numbers_of(device: Device, shape: tuple[int, ...]) -> Any:
     """The number of each element."""
     like = device.empty((0,), np.dtype(np.int64))
     return np.arange(math.prod(shape), like=like).reshape(shape)
 
 
-def _segments(
+def added_at(
     device: Device, base: Any, values: Any, positions: Any, shape: tuple[int, ...], adds: bool
 ) -> Any:
     """Values added to elements of an array, or stored there, in their order."""
