@@ -20,7 +20,8 @@ ON_HOST = set(
     "sized tied bracketed interpolate.banded isotonic_blocks linear_sum_assignment "
     "nonlinear_program partition_sum quadrature scipy_integral scipy_integral.reported "
     "scipy_lsoda scipy_solver sparse.iterative_method sparse.near_solve sparse.row_numbers "
-    "sparse.selected_inverse sparse.slogdet sparse.solve sundials_cotangents sundials_states".split()
+    "sparse.selected_inverse sparse.slogdet sparse.solve sundials_cotangents "
+    "sundials_states".split()
 )
 FAMILIES = ("special.", "mpi.", "debug_")  # CuPy lacks many; messages and printing
 
