@@ -26,7 +26,7 @@ def sparse_product(
         return NotImplemented
     own = params.get("of_op", params)
     axis = int(own.get("stacked", False))
-    pattern = _Pattern(device, indices, indptr, axis)
+    pattern = _DevicePattern(device, indices, indptr, axis)
     if name == "csr_cotangents":
         t, data, v = arrays
         pattern.check(v.shape[0])
@@ -40,7 +40,7 @@ def sparse_product(
     return pattern.transposed(first, second, own["columns"])
 
 
-class _Pattern:
+class _DevicePattern:
     """The entries of a sparse matrix.
 
     Parameters
