@@ -36,7 +36,7 @@ SCANS = {
 @pytest.mark.parametrize("long", [False, True])
 def test_scans_and_their_gradients(name, long, monkeypatch):
     if long:
-        monkeypatch.setattr(scan_kernels, "_LONG", 8)
+        monkeypatch.setattr(scan_kernels, "_LONG_LINE", 8)
     f = SCANS[name]
     for axis in (0, 1, 2):
         agree(lambda x, axis=axis: f(x, axis=axis), X)

@@ -26,8 +26,8 @@ from .device import Device
 from .kernel_codegen import DeviceKernel
 from .loaded_kernels import element_kernel, launch_of
 
-_LONG = 4096  # elements of a line, beyond which a few lines are not left to a thread each
-_FEW = 512
+_LONG_LINE = 4096  # elements of a line, beyond which a few lines are not left to a thread each
+_FEW_LINES = 512
 _UFUNCS = {"max": np.maximum, "min": np.minimum}
 
 
@@ -43,7 +43,7 @@ def scanned(name: str, device: Device, operands: Sequence[Any], params: dict[str
     axis = own["axis"] % len(shape)
     n, inner = shape[axis], prod(shape[axis + 1 :])
     lines = prod(shape) // n if n else 0
-    if n > _LONG and lines < _FEW:
+    if n > _LONG_LINE and lines < _FEW_LINES:
         return _together(arrays, axis, reverse, monoid, factor)
     arrays = [device.contiguous(x.astype(dtype, copy=False)) for x in arrays]
     out = device.empty(shape, dtype)
