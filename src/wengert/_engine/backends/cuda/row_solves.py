@@ -20,7 +20,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import record
 
-from ..llvm.ir.affine import Length
+from ..llvm.ir.index_analysis import Length
 
 _SOLVERS = ("solve", "solve_or_nan", "solve_triangular")
 _MOST_ROWS = 8  # of a matrix; larger ones are factored once, by the library
