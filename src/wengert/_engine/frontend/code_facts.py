@@ -123,7 +123,7 @@ class _CodeSearch:
                 self.calls = self.calls or previous == "PUSH_NULL"
             elif opcode == "PUSH_NULL":  # before the callee; since Python 3.13 after it
                 self.calls = self.calls or not previous.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
-            elif opcode == "IMPORT_NAME":
+            elif opcode in ("IMPORT_NAME", "LOAD_SUPER_ATTR"):
                 self.calls = True
             elif opcode in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.writes = True

@@ -130,7 +130,7 @@ def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
     return np.ascontiguousarray(np.moveaxis(solved_recurrence(a, b)[order], 0, axis))
 
 
-def solved_recurrence(a: Array, b: Array) -> Any:
+def solved_recurrence(a: Any, b: Any) -> Any:
     """The recurrence along the first axis: even steps from odd ones, which have half the length."""
     n = len(b)
     out = np.empty_like(b, dtype=np.result_type(a, b))
