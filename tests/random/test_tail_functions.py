@@ -1,6 +1,7 @@
 """Distributions as functions of tail probabilities: errors, monotony, and what they consist of."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,11 +160,18 @@ def test_files_of_tables():
                 assert abs(row[-1] / float(normal(right)) - 1.0) < 4 * np.finfo(dtype).eps
 
 
-def test_cached_programs_depend_on_the_tables(monkeypatch):
+def test_cached_programs_depend_on_the_tables(monkeypatch, tmp_path):
+    names = [f"normal_quantile_{d}.npy" for d in ("float64", "float32")]
+    assert all(any(Path(library_sources.FOLDER).rglob(name)) for name in names)  # read by that name
+    monkeypatch.setattr(library_sources, "FOLDER", str(tmp_path))
     monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
     library_sources.library_sources.cache_clear()
     try:
-        found = library_sources.library_sources()
-        assert all(b"normal_quantile_%s.npy" % d in found for d in (b"float64", b"float32"))
+        (tmp_path / names[0]).write_bytes(b"1")
+        before = library_sources.library_sources()
+        (tmp_path / names[0]).write_bytes(b"12")
+        library_sources.library_sources.cache_clear()
+        assert None not in (before, library_sources.library_sources())
+        assert before != library_sources.library_sources()
     finally:
         library_sources.library_sources.cache_clear()

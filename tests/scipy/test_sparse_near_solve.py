@@ -73,9 +73,8 @@ def test_a_singular_block_that_the_right_hand_side_does_not_reach():
     def total(data):
         return np.sum(near_solve(data, near[rows, columns], columns, indptr, b))
 
-    for gradient_of in (wg.grad(total), wg.jit(wg.grad(total))):
-        with pytest.raises(wg.errors.SingularError):
-            gradient_of(a[rows, columns])
+    for gradient_of in (wg.grad(total), wg.jit(wg.grad(total))):  # of a step that is rejected
+        assert np.isnan(gradient_of(a[rows, columns])).all()
     np.testing.assert_allclose(
         total(near[rows, columns]), np.sum(np.linalg.solve(near, b)), rtol=1e-9
     )
@@ -114,14 +113,11 @@ def test_units_of_rows_and_columns():
 def test_values_that_are_not_finite(where, value):
     rng = np.random.default_rng(7)
     a, b = matrix(rng), rng.normal(size=(60, 1))
-    if where == "right":
-        b[3] = value
-        x = near_solve(a.data, a.data * 1.001, a.indices, a.indptr, b)
-        assert not np.isfinite(x).all()
-    else:
-        data = np.where(np.arange(a.nnz) == 3, value, a.data)
-        with pytest.raises(wg.errors.MatrixError, match="NaN or infinity"):
-            near_solve(data, a.data, a.indices, a.indptr, b)
+    data = a.data.copy()
+    (b if where == "right" else data)[3] = value
+    x = near_solve(data, a.data * 1.001, a.indices, a.indptr, b)
+    assert not np.isfinite(x).all()
+    assert where == "right" or np.isnan(x).all()
 
 
 def test_no_derivative_with_respect_to_the_other_matrix():

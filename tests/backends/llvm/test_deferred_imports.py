@@ -28,7 +28,12 @@ def test_every_kernel_is_found():
 
 
 def test_every_leaf_is_found():
-    assert entered_by(vector_math, registry._LEAVES, lambda entry: entry[0]) == registry._HOMES
+    found = entered_by(vector_math, registry._LEAVES, lambda entry: entry[0])
+    # Bodies that NumPy runs, too, stand with the operations.
+    places = {
+        name: home.removeprefix("wengert._engine.ops.random.") for name, home in found.items()
+    }
+    assert places == registry._HOMES
 
 
 LATE = """

@@ -152,7 +152,7 @@ def has_own_functions(x: object) -> bool:
 
 def values_of(x: object, is_result: bool = False) -> str | None:
     """What to write instead of `x`, an argument or a result; None for other objects."""
-    if _package(x) == "xarray" and not hasattr(x, "to_numpy"):  # of a Dataset
+    if _package(x) == "xarray" and hasattr(x, "data_vars"):  # a Dataset
         return _RETURN_SEVERAL if is_result else _PASS_SEVERAL
     return (_RETURN if is_result else _PASS).get(_package(x))
 

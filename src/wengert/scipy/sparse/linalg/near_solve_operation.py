@@ -46,8 +46,8 @@ def near_solve(
 
     near : the entries of the matrix that is factorized.
 
-    A nearly singular matrix is an error, since the solution is a derivative; of a singular one,
-    which only rejected steps have, it is NaN.
+    A nearly singular matrix is an error, since the solution is a derivative; of one that is
+    exactly singular or not finite, which only rejected steps have, it is NaN.
     """
     check_lengths(data, indices, indptr, b)
     if not np.any(b):
