@@ -666,3 +666,19 @@ def test_only_what_is_reachable_is_captured():
     assert list(found.feeds) == ["W"]
     found = captured_by(lambda x: np.sum(x), (), lambda array: True)
     assert [g.source.name for g in found.guards[1:]] == ["np", "the defaults of " + _QUALIFIED]
+
+
+class AnswersEverything:
+    __slots__ = ()
+    scale = 2.0
+
+    def __getattr__(self, name):
+        return object()
+
+
+ANSWERS = AnswersEverything()
+
+
+def test_objects_that_answer_for_each_attribute_need_no_namespace():
+    slope = wg.jit(wg.grad(lambda x: np.sum(ANSWERS.scale * x**2)))
+    np.testing.assert_array_equal(slope(np.ones(2)), [4.0, 4.0])

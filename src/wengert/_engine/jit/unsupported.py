@@ -168,9 +168,11 @@ def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
     for x in _reachable(fun, leaves):
         if isinstance(x, kinds):
             yield x
-        elif id(x) not in looked_at and hasattr(x, "__dict__") and not isinstance(x, type):
+        elif id(x) not in looked_at and not isinstance(x, type):
             looked_at[id(x)] = x
-            yield from (v for v in list(vars(x).values()) if isinstance(v, kinds))
+            attributes = getattr(x, "__dict__", None)
+            if type(attributes) is dict:  # __getattr__ may answer with anything
+                yield from (v for v in list(attributes.values()) if isinstance(v, kinds))
 
 
 def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
@@ -194,15 +196,19 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
             except ValueError:  # not filled yet
                 continue
             yield contents
-            if callable(contents) and hasattr(contents, "__code__"):
+            if _has_code(contents):
                 stack.append(contents)
         yield from getattr(f, "__defaults__", None) or ()
         code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
         for name in _names(code):
             if name in names:
                 yield names[name]
-                if hasattr(names[name], "__code__") and not isinstance(names[name], type):
+                if _has_code(names[name]):
                     stack.append(names[name])
+
+
+def _has_code(x: object) -> bool:
+    return isinstance(getattr(x, "__code__", None), CodeType) and not isinstance(x, type)
 
 
 def _names(code: CodeType | None) -> Iterator[str]:

@@ -285,7 +285,8 @@ class ObjectSearch(SearchState):
                     Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}"
                 )
                 self._visit(value, value_source, captured, barred=True)
-        self._class(captured, cls, source.name, (), namespace or {})
+        shadowed = namespace if type(namespace) is dict else {}  # __getattr__ may answer anything
+        self._class(captured, cls, source.name, (), shadowed)
 
     def _class(
         self,
