@@ -1,7 +1,8 @@
-"""An emulated device that counts launches of kernels, and copies between it and the host.
+"""Emulated devices that count launches of kernels and copies, or keep the kernels themselves.
 
-Counting    the device
+Counting    the device that counts
 counts      the counts of one call of a compiled function
+Recording   the device that keeps the kernels that it has loaded
 """
 
 from typing import NamedTuple
@@ -61,3 +62,15 @@ def counts(function, *args, warm=True):
         device.reset()
         run(*args)
         return device.counts
+
+
+class Recording(EmulatedDevice):
+    """A device that keeps the kernels that it has loaded, those of single operations included."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernels = []
+
+    def load(self, kernels):
+        self.kernels += kernels
+        return super().load(kernels)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.backends.cuda.counting_device import Recording
 from tests.backends.cuda.random_loops import Loops
 from tests.backends.cuda.test_loops_inside import PROGRAMS, P, X, of_rows, stiff
 from tests.backends.llvm.random_programs import Bundle
@@ -129,19 +130,6 @@ def test_backward_passes_of_loops_inside_are_assembled(name, tmp_path):
     assemble(kernels(graph), tmp_path)
 
 
-class Recorder(EmulatedDevice):
-    """A device that keeps the kernels that it has loaded, those of single operations included."""
-
-    def __init__(self):
-        super().__init__()
-        self.kernels = []
-
-    def load(self, kernels):
-        """Load kernels."""
-        self.kernels += kernels
-        return super().load(kernels)
-
-
 def implicit(a, y):
     return wg.fori_loop(0, 2, lambda i, y: np.linalg.solve(a, y), y)
 
@@ -204,7 +192,7 @@ KINDS = {  # a program, its arguments, and a part of the name of a kernel or of 
 @pytest.mark.parametrize("name", KINDS)
 def test_kernels_of_each_kind_are_assembled(name, tmp_path):
     function, args, part = KINDS[name]
-    with using(Recorder()) as device:
+    with using(Recording()) as device:
         wg.jit(function, backend="cuda")(*args)
     made = device.kernels
     assert any(part in k.name or part in "".join(k.text.values()) for k in made)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.backends.cuda.counting_device import Recording
 from tests.backends.cuda.test_ptx import assemble, assembler
 from wengert.backends import emulated_device
 
 import wengert as wg
 from wengert import random
-from wengert._engine.backends.cuda import EmulatedDevice, normal_kernels
+from wengert._engine.backends.cuda import normal_kernels
 from wengert._engine.backends.cuda.current_device import using
 from wengert._engine.core.op import lookup
 
@@ -118,18 +119,6 @@ def test_a_stream_continues(no_host_callbacks):
     for a, b in zip(*numbers, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
     assert not np.array_equal(numbers[0][0][0], numbers[0][1][0])
-
-
-class Recording(EmulatedDevice):
-    """A device that keeps the kernels that it loads."""
-
-    def __init__(self):
-        super().__init__()
-        self.kernels = []
-
-    def load(self, kernels):
-        self.kernels += kernels
-        return super().load(kernels)
 
 
 @pytest.mark.slow

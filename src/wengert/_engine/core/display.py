@@ -1,4 +1,6 @@
-"""HTML that notebooks show of an object (`_repr_html_`): a table of names and values.
+"""How objects and numbers are shown: tables in notebooks, and figures with units.
+
+HTML that notebooks show of an object (`_repr_html_`), a table of names and values:
 
     table          a caption, and a row for each name
     grid           a caption, a header, and rows of cells
@@ -7,11 +9,11 @@
 
 Text is escaped; arrays are shortened, as NumPy prints them.
 
-Formatting of bytes, seconds and counts, with one to three digits before the point.
+Figures of bytes, seconds and counts, with one to three digits before the point:
 
-duration   seconds: ``1.86 ms``
-memory     bytes: ``2.4 MB``, in units of 10**6
-count      anything else: ``3.2 million``
+    duration       seconds: ``1.86 ms``
+    memory         bytes: ``2.4 MB``, in units of 10**6
+    count          anything else: ``3.2 million``
 """
 
 from __future__ import annotations
