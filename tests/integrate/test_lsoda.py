@@ -95,9 +95,9 @@ def test_a_solution_that_fails():
 
 def test_what_is_refused():
     rates = wg.tensor(RATES)
-    with pytest.raises(ArgumentError, match="neither dense_output nor events"):
+    with pytest.raises(ArgumentError, match="no dense_output, events or progress"):
         ours(rates, dense_output=True)
-    with pytest.raises(ArgumentError, match="neither dense_output nor events"):
+    with pytest.raises(ArgumentError, match="no dense_output, events or progress"):
         ours(rates, events=lambda t, y, rates: y[0])
     with pytest.raises(TraceError, match="t_eval"):
         wg.jit(lambda rates: ours(rates).y)(RATES)

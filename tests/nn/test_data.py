@@ -114,7 +114,7 @@ def test_progress_bar_on_a_terminal(monkeypatch):
 
 
 def test_progress_without_rich_prints_lines(monkeypatch):
-    monkeypatch.setattr("wengert.nn.progress.bars", None)
+    monkeypatch.setattr("wengert._engine.visualization.progress.bars", None)
     out = Terminal()
     list(track(range(3), "counting", file=out, lines=3))
     assert out.getvalue().count("counting") == 3

@@ -20,7 +20,9 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.validation import function
 from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, at, user_line
+from wengert.scipy.integrate.ivp.progress import bar_of_loop, loop_progress
 
 from .state_leaves import StateLeaves
 
@@ -49,6 +51,7 @@ def solve_dde(
     *,
     steps: int,
     memory: int | str | None = None,
+    progress: bool | Callable[..., TqdmBar] = False,
 ) -> DdeSolution:
     """Solve y'(t) = rhs(t, y(t), delayed, *args) by steps of equal size.
 
@@ -69,6 +72,8 @@ def solve_dde(
         The number of steps.
     memory : int or str, optional
         The memory limit of the backward pass, as in `wengert.fori_loop`.
+    progress : bool or callable
+        Whether to show a progress bar, as in `solve`.
 
     Returns
     -------
@@ -117,6 +122,8 @@ def solve_dde(
         ]
         return result.vector_like(converted(rhs)(time, leaves.container(y), tuple(delayed), *args))
 
+    bar = loop_progress(progress, _WHAT)
+
     def step(i: Any, buffers: Any) -> Any:
         ys, ends, starts = buffers
         time, y = start + i * h, ys[i]
@@ -130,13 +137,16 @@ def solve_dde(
         ends, starts = ends.copy(), starts.copy()
         ends[i + 1] = derivative(time + h, new, buffers, False)
         starts[i + 1] = derivative(time + h, new, buffers, True)
+        if bar is not None:
+            bar.advance_step(i, steps, time + h)
         return ys, ends, starts
 
     buffer = np.zeros((steps + 1, *y0.shape)) + 0 * y0
     ys, ends, starts = buffer.copy(), buffer.copy(), buffer.copy()
     ys[0] = y0
     starts[0] = derivative(start, y0, (ys, ends, starts), False)
-    ys, _, _ = fori_loop(0, steps, step, (ys, ends, starts), memory)
+    with bar_of_loop(bar, (ys, h)):
+        ys, _, _ = fori_loop(0, steps, step, (ys, ends, starts), memory)
     times = start + h * np.arange(steps + 1)
     return DdeSolution(times, leaves.container(ys, (steps + 1,)))
 

@@ -10,6 +10,7 @@ Arguments are checked and converted here; the loop is in `wengert.scipy.integrat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.validation import function
 from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.scipy.integrate.ivp.dense_output import Interpolant
 from wengert.scipy.integrate.ivp.events import Event
@@ -54,6 +56,7 @@ def solve(
     memory: int | str | None = None,
     adjoint: str = "discrete",
     check: bool = True,
+    progress: bool | Callable[..., TqdmBar] = False,
 ) -> Solution:
     """Solve an initial value problem y' = rhs(t, y, *args).
 
@@ -113,6 +116,10 @@ def solve(
     check : bool
         Whether a solution that does not reach the end is an error. In loops and branches of
         compiled functions, which cannot raise, its state is NaN instead.
+    progress : bool or callable
+        Whether to show a progress bar (plain lines without a terminal) on standard error: how much
+        of the interval is integrated, of a batch by the element that is last. A class with the
+        interface of tqdm makes the bar: ``progress=tqdm.tqdm``. Not with SUNDIALS.
 
     Returns
     -------
@@ -172,6 +179,7 @@ def solve(
     given_jac = None if jac is None else vector_jac
     sizes = first_step, max_step, max_steps
     options = IvpOptions(method, rtol, atol, *sizes, memory, given_jac, mass, adjoint, jump_ts)
+    options = replace(options, progress=progress)
     start, many = leaves.vector(leaves.leaves.values), _listed(events)
     if is_of_sundials(method):
         outcome = _by_sundials(vector_rhs, t0, t1, start, options, times, save, bool(many))
@@ -210,6 +218,7 @@ def _by_sundials(
         "dense": save == "dense",
         "saveat='steps'": save == "steps",
         f"adjoint={options.adjoint!r}": options.adjoint != "discrete",
+        "progress": options.progress is not False,
     }
     return solve_vector(f, t0, t1, start, options, _WHAT, times, refused)
 

@@ -26,9 +26,11 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.validation import function
 from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.random.inverse_transform import normal
 from wengert.random.keys import fold_in
+from wengert.scipy.integrate.ivp.progress import bar_of_loop, loop_progress
 
 from .state_leaves import StateLeaves, as_state
 from .stochastic_steps import METHODS, SdeProblem
@@ -61,6 +63,7 @@ def solve_sde(
     method: str = "euler_maruyama",
     noise: str = "diagonal",
     memory: int | str | None = None,
+    progress: bool | Callable[..., TqdmBar] = False,
 ) -> SdeSolution:
     """Solve dy = drift(t, y, *args) dt + diffusion(t, y, *args) dW by steps of equal size.
 
@@ -88,6 +91,8 @@ def solve_sde(
         'diagonal': a Brownian motion for each component; 'scalar': one for all; 'general'.
     memory : int or str, optional
         The memory limit of the backward pass, as in `wengert.fori_loop`.
+    progress : bool or callable
+        Whether to show a progress bar, as in `solve`.
 
     Returns
     -------
@@ -136,20 +141,27 @@ def solve_sde(
     if METHODS[method].needs_diagonal and noise == "diagonal":
         problem.check_diagonal(times[0], start, f"{_WHAT}: method={method!r}")
 
+    count = int(times.shape[0]) - 1
+    bar = loop_progress(progress, _WHAT)
+
     def interval(y: Any, ends: Any) -> tuple[Any, Any]:
         first, last, number = ends
         h = (last - first) / steps
 
         def one(i: Any, y: Any) -> Any:
-            draw = normal(fold_in(key, number * steps + i), (2, *channels))
-            return step(problem, first + i * h, h, y, draw)
+            done = number * steps + i
+            draw = normal(fold_in(key, done), (2, *channels))
+            y = step(problem, first + i * h, h, y, draw)
+            if bar is not None:
+                bar.advance_step(done, count * steps, first + (i + 1) * h)
+            return y
 
         y = fori_loop(0, steps, one, y, memory)
         return y, y
 
-    count = int(times.shape[0]) - 1
     numbers = np.arange(count, dtype=np.int64)
-    _, ys = scan(interval, start, (times[:-1], times[1:], numbers), memory=memory)
+    with bar_of_loop(bar, (start, times, key)):
+        _, ys = scan(interval, start, (times[:-1], times[1:], numbers), memory=memory)
     if count == 1:
         return SdeSolution(times[1], leaves.container(ys[0]))
     ys = np.concatenate([start[None], ys])

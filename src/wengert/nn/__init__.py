@@ -11,7 +11,6 @@ check_sizes     validation of sizes before parameters are allocated
 model_summary   table of layers with shapes, parameters and operations
 module_tracing  how modules are traced
 progress        a progress bar (import it from wengert.nn.progress)
-rich_progress   the progress bar on a terminal; the only module that imports rich
 safetensors_io  weights in safetensors files
 functional/     the functions behind the layers
 layers/         layers

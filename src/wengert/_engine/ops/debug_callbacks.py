@@ -51,10 +51,14 @@ class PendingCall:
     function : callable
     args, kwargs
         The arguments; tensors and arrays in them are its `operands`.
+    takes_batch : bool
+        Whether the function is called once for a whole batch, with values that broadcast.
     """
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self.function = function
+    def __init__(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, takes_batch: bool = False
+    ) -> None:
+        self.function, self.takes_batch = function, takes_batch
         self._leaves, self._structure = pytree.flatten((args, kwargs))
         self._places = [k for k, x in enumerate(self._leaves) if isinstance(x, _VALUES)]
         self.operands = [self._leaves[k] for k in self._places]
@@ -84,7 +88,10 @@ class DebugCallback(Operation):
 
     def run(self, token: Any, *values: Any, call: PendingCall, batched: Any = ()) -> Any:
         """Call the function, and return the token."""
-        _call_each(call, values, batched)
+        if call.takes_batch:
+            call([_with_axes(x, axes) for x, *axes in zip(values, *batched, strict=True)])
+        else:
+            _call_each(call, values, batched)
         return NO_MESSAGES
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -108,6 +115,11 @@ class DebugCallback(Operation):
             params = {**params, "batched": (tuple(batched[1:]), *params.get("batched", ()))}
         out = self(token, *args[1:], **params)
         return lookup("broadcast_to")(out, shape=(size,))
+
+
+def _with_axes(x: Any, axes: Sequence[bool]) -> Any:
+    """A value with an axis of length 1 for each axis of the batch that it does not have."""
+    return np.expand_dims(x, [k for k, has in enumerate(axes) if not has])
 
 
 def _call_each(call: PendingCall, values: Sequence[Any], batched: Any) -> None:

@@ -13,6 +13,7 @@ expand_bodies.py      loops and branches with their bodies drawn next to them
 statistics.py         statistics of values; source_text.py source text of the user's lines
 training_plots.py     plots of a training with matplotlib (imported on its own)
 training_curves.py    the curves in them
+progress.py           a progress bar; rich_progress.py the one on a terminal, with rich
 fit_plots.py           plots of fits and of the iterations of solvers, with matplotlib, too
 """
 

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wengert._engine.core.handle import value_of
+from wengert._engine.visualization.progress import Progress, given_bar
 from wengert.errors import NotFiniteError, StructureError, at, user_line
 from wengert.optim import Optimizer
 
 from ..module import Module
-from ..progress import Progress, given_bar
 from .batch_iteration import BYTES, FLAG, OWN, BatchSource, size_of
 from .evaluation import figures_of, measured, metrics_of, modes
 from .history import History

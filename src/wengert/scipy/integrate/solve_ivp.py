@@ -33,7 +33,7 @@ from .lsoda import STATIC_OPTIONS, by_lsoda
 __all__ = ["solve_ivp", "uses_tensors"]
 
 _OF_SCIPY = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-_OPTIONS = ("first_step", "max_step", "rtol", "atol", "jac")
+_OPTIONS = ("first_step", "max_step", "rtol", "atol", "jac", "progress")
 _OURS = {name.lower() for name in NATIVE if name not in _OF_SCIPY}
 
 
@@ -77,6 +77,8 @@ def solve_ivp(
         As in SciPy.
     jac : array_like, sparse array or callable, optional
         As in SciPy; for implicit methods. Without it the Jacobian is computed exactly.
+    progress : bool or callable
+        Whether to show a progress bar; see `wengert.integrate.solve`. Not with 'LSODA'.
 
     Returns
     -------
@@ -111,6 +113,7 @@ def solve_ivp(
     """
     args = _arguments(args)
     is_ours = isinstance(method, str) and method.lower() in _OURS
+    is_ours = is_ours or options.get("progress", False) is not False
     if not is_ours and not uses_tensors(fun, t_span, y0, t_eval, events, args, options):
         return scipy.integrate.solve_ivp(
             fun,
@@ -136,7 +139,7 @@ def solve_ivp(
     t0, t1 = t_span
     times = None if t_eval is None else _times(t_eval, t0, t1, what)
     if is_lsoda:
-        _without_interpolant(dense_output or events is not None)
+        _without_steps(dense_output or events is not None or options.get("progress", False))
         static = {name: options.pop(name) for name in STATIC_OPTIONS if name in options}
         rhs = lambda t, y: converted(fun)(t, y, *args)  # noqa: E731
         return by_lsoda(rhs, t0, t1, y0, _options(method, options, args), static, times)
@@ -156,11 +159,11 @@ def solve_ivp(
     return _result(found, save, times, bool(many) or events is not None)
 
 
-def _without_interpolant(is_needed: bool) -> None:
-    """Refuse what needs the solution between the steps of LSODA."""
+def _without_steps(is_needed: bool) -> None:
+    """Refuse what needs the steps of LSODA."""
     if is_needed:
         raise ArgumentError(
-            "solve_ivp: method='LSODA' with tensors has neither dense_output nor events. Use "
+            "solve_ivp: method='LSODA' with tensors has no dense_output, events or progress. Use "
             f"method='BDF', 'Radau', 'RK45' or 'DOP853'{at(user_line())}."
         )
 

@@ -17,6 +17,7 @@ stage_systems    linear systems with one matrix and several right-hand sides
 simplified_newton Newton's method with one matrix for several iterations and steps
 problem          the right-hand side, its Jacobian and the mass matrix; tolerances
 step_control     step size controllers; initial_step the first step
+progress         progress bars that the loop advances
 saving           states at given times; dense_output all steps, and the solution between them
 jump_times       times at which the right-hand side is discontinuous
 events           roots of functions along the solution, and changes of the state there

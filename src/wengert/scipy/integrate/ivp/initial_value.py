@@ -22,6 +22,7 @@ from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts, joining
 from wengert._engine.tensor.numpy_dispatch import as_array
+from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 
 from .continuous_adjoint import checked_adjoint
@@ -32,6 +33,7 @@ from .matrix_arguments import check_dtype, checked_jacobian, checked_mass
 from .method import Method
 from .methods import method_of
 from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
+from .progress import loop_progress
 
 _FIRST_CAPACITY = 128  # steps and events that are kept; it grows by the factor
 _GROWTH = 4
@@ -55,6 +57,7 @@ class IvpOptions:
 
     min_step : the smallest step; see `Settings`.
     keeps_steps : see `IvpPlan`.
+    progress : see `loop_progress`.
     """
 
     method: object = "RK45"
@@ -70,6 +73,7 @@ class IvpOptions:
     jump_ts: Any = None
     min_step: Any = None
     keeps_steps: bool = False
+    progress: bool | Callable[..., TqdmBar] = False
 
 
 class IvpSolved(NamedTuple):
@@ -138,7 +142,6 @@ def solve(
         graphs.append(captured)
     plans, more = _traced_events(events, spec, what)
     graphs.extend(more)
-    rtol, atol = _tolerances(options, spec, what)
     plan = IvpPlan(
         method,
         control,
@@ -151,14 +154,14 @@ def solve(
         adjoint=adjoint,
         capacity=0 if adjoint == "discrete" else min(int(options.max_steps), _MAX_KEPT_STEPS),
         keeps_steps=options.keeps_steps,
+        progress=loop_progress(options.progress, what),
     )
     values = IvpValues(
         tuple(graphs),
         t0,
         t1,
         y0,
-        rtol,
-        atol,
+        *_tolerances(options, spec, what),
         _positive(options.max_step, "max_step", what),
         np.int64(options.max_steps),
         _first_step(options.first_step, t0, t1, what),

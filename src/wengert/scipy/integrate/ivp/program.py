@@ -30,6 +30,7 @@ from .events import Event, Events
 from .loop import Observer, Settings, integrate
 from .method import Method
 from .problem import IvpProblem, Tolerance
+from .progress import IvpProgress, LoopProgress, bar_of_loop
 from .saving import AtTimes
 from .step_control import StepControl
 
@@ -56,6 +57,7 @@ class IvpPlan:
     moving : whether the ends of the interval, and the times of jumps, have derivatives.
     keeps_steps : with "times", whether sizes and numbers of steps are kept as in `AtTimes`.
     adjoint : one of `ADJOINTS`; `capacity` is the number of steps that a continuous one keeps.
+    progress : the bar that shows how much of the interval is integrated.
     """
 
     method: Method
@@ -71,6 +73,7 @@ class IvpPlan:
     moving: tuple[bool, bool, bool] = (False, False, False)
     adjoint: str = "discrete"
     keeps_steps: bool = False
+    progress: LoopProgress | None = None
 
 
 class IvpValues(NamedTuple):
@@ -160,14 +163,7 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
     observed = None
     if events:
         observed = Events(problem, plan.method, events, plan.event_capacity, plan.keeps_all)
-    savers: list[Observer] = []
-    buffers = StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense" or keeps_all)
-    if plan.save == "times":
-        savers.append(AtTimes(problem, plan.method, values.times, plan.keeps_steps))
-    elif plan.save != "end":
-        savers.append(buffers)
-    if keeps_all:
-        savers.append(buffers)
+    observers = _observers(plan, values, problem, keeps_all)
     settings = Settings(
         Tolerance(values.rtol, values.atol),
         plan.control,
@@ -180,7 +176,8 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
         values.min_step,
     )
     ends = values.t0, values.t1, values.y0
-    last = integrate(problem, plan.method, settings, *ends, savers, observed)
+    with bar_of_loop(plan.progress, values):
+        last = integrate(problem, plan.method, settings, *ends, observers, observed)
     happened: tuple[Any, ...] = ()
     if observed is not None:
         _, counts, ts, ys = last.events
@@ -199,6 +196,23 @@ def _steps(plan: IvpPlan, values: IvpValues, keeps_all: bool = False) -> tuple[I
         happened,
     )
     return outcome, last.observers[-1] if keeps_all else None
+
+
+def _observers(
+    plan: IvpPlan, values: IvpValues, problem: IvpProblem, keeps_all: bool
+) -> list[Observer]:
+    """The saver of the result, the progress bar, and the buffers with all steps."""
+    found: list[Observer] = []
+    buffers = StepBuffers(problem, plan.method, plan.capacity, plan.save == "dense" or keeps_all)
+    if plan.save == "times":
+        found.append(AtTimes(problem, plan.method, values.times, plan.keeps_steps))
+    elif plan.save != "end":
+        found.append(buffers)
+    if plan.progress is not None:
+        found.append(IvpProgress(plan.progress, values.t0, values.t1))
+    if keeps_all:
+        found.append(buffers)
+    return found
 
 
 _programs: KeptGraphs[Callable[[IvpValues], IvpOutcome]] = KeptGraphs()
@@ -220,7 +234,11 @@ def solved(plan: IvpPlan, values: IvpValues) -> IvpOutcome:
         compiled = jit(program, source=False)
         return lambda values: compiled(*pytree.flatten(values)[0])
 
-    return _programs.get((plan, str(structure)), make)(values)
+    try:
+        return _programs.get((plan, str(structure)), make)(values)
+    finally:
+        if plan.progress is not None:  # the run may have been interrupted
+            plan.progress.close_now()
 
 
 def traced(
