@@ -211,11 +211,32 @@ def caught_in_a_loop(x):
     return s
 
 
+def decorated_inside(x):
+    def scaled(g):
+        @functools.wraps(g)
+        def h(v):
+            return g(v) * x[1]
+
+        return h
+
+    def square(v):
+        return v * v
+
+    @functools.wraps(newton)
+    def outer(v):
+        return scaled(square)(v) + x[2]
+
+    total = 0.0
+    for k in range(3):
+        total = total + outer(x[k])
+    return total
+
+
 PROGRAMS = [
     momentum, insertion_sort, counts_and_sums, replaced_tuples, dicts_in_a_list, a_ring,
     copies_of_a_list, a_list_of_an_object, for_with_else, while_with_else, a_named_condition, cases,
     iterators, a_generator, entries_made_when_read, newton, negative_steps, unpacked,
-    caught_in_a_loop,
+    caught_in_a_loop, decorated_inside,
 ]  # fmt: skip
 
 

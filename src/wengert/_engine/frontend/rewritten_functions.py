@@ -3,6 +3,7 @@
 rewritten      the function with its loops, branches and calls rewritten
 why_not        why a function cannot be rewritten
 is_rewritten   whether a function has been rewritten
+users_function the function that a converted one is a copy of
 fills_computed_arrays   whether a function needs rewriting for its buffers
 """
 
@@ -49,7 +50,7 @@ def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
     function or None
         None if its source is unavailable, or cannot be rewritten (see `why_not`).
     """
-    fun = getattr(fun, "__wrapped__", fun) if type(fun.__globals__) is Overlay else fun
+    fun = users_function(fun)
     code = _code(fun.__code__, whole)
     if isinstance(code, str):
         return None
@@ -107,5 +108,22 @@ def _rewrite(code: CodeType, whole: bool) -> CodeType | str:
 
 def is_rewritten(fun: FunctionType, whole: bool) -> bool:
     """Whether a function has been rewritten."""
-    code = getattr(fun, "__wrapped__", fun).__code__
+    return _is_code_of(fun, users_function(fun).__code__, whole)
+
+
+def users_function(fun: FunctionType) -> FunctionType:
+    """The function that a converted one is a copy of; a function that is not a copy itself.
+
+    A function defined in a converted one has its globals too, and ``__wrapped__`` if the user's
+    code applies `functools.wraps` to it.
+    """
+    wrapped = getattr(fun, "__wrapped__", None)
+    if type(fun.__globals__) is not Overlay or type(wrapped) is not FunctionType:
+        return fun
+    code = wrapped.__code__
+    is_copy = code is fun.__code__ or any(_is_code_of(fun, code, whole) for whole in (True, False))
+    return wrapped if is_copy else fun
+
+
+def _is_code_of(fun: FunctionType, code: CodeType, whole: bool) -> bool:
     return _codes.get((code, code.co_filename, whole)) is fun.__code__
