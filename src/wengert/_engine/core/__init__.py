@@ -24,6 +24,7 @@ concretization.py              when a value may become a Python number; function
 conversion_hook.py             conversion of user functions; which code is not searched
 late_registrations.py          derivatives that higher layers add to those that are exported;
                                patterns of linear functions, found by a higher layer
+callback_arguments.py          functions that are passed to be called when a program runs
 bytecode_names.py              the names that a function reads and assigns
 replaced_errors.py             errors of other libraries that replace those of wengert; exceptions
                                of user functions, which are not replaced

@@ -31,7 +31,7 @@ from wengert._engine.core.trace_notes import note, note_not_converted
 from .code_facts import CodeFacts, code_facts
 from .names import note_outer_assignments
 from .namespaces import REPLACED_MODULES, has_replacement, replacement
-from .overlay import Overlay, with_overlay
+from .overlay import Overlay, with_overlay, writing_globals_back
 from .state import Speculation
 
 if TYPE_CHECKING:
@@ -113,29 +113,14 @@ def _function(fun: FunctionType) -> FunctionType:
     if rewrites:
         rewritten = rewriting.rewritten(fun, rewrite_all or tracing)
         if rewritten is not None:
-            return _writing_globals_back(rewritten) if facts.writes_globals else rewritten
+            return writing_globals_back(rewritten) if facts.writes_globals else rewritten
         if facts.branches:
             reason = rewriting.why_not(fun)
             note("source", f"{fun.__qualname__} is traced as it is: {reason}")
             if reason is not None:
                 note_not_converted(fun.__code__, reason)
     copied = with_overlay(fun)
-    return _writing_globals_back(copied) if facts.writes_globals else copied
-
-
-def _writing_globals_back(converted_function: FunctionType) -> FunctionType:
-    """A converted function that assigns global variables, which reach the module on return."""
-
-    @functools.wraps(converted_function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return converted_function(*args, **kwargs)
-        finally:
-            overlay = converted_function.__globals__
-            assert isinstance(overlay, Overlay)
-            overlay.write_back(Speculation.note_change)
-
-    return run  # type: ignore[return-value]
+    return writing_globals_back(copied) if facts.writes_globals else copied
 
 
 def _uses_replaced_globals(fun: FunctionType, facts: CodeFacts) -> bool:

@@ -2,6 +2,7 @@
 
     Overlay    a view of a module's globals
     overlay    the view of a dictionary of globals; cached
+    original_globals   the globals of a function, or the view of them, in place of copies
 
 The module itself is not changed, so other threads and library code see NumPy's own functions.
 
@@ -9,6 +10,8 @@ Copies of functions.
 
 copy_metadata   give a copy the name, docstring and other attributes of the function
 with_overlay    the same code, with globals in which modules are replaced
+writing_globals_back    a function whose global variables reach the module on return
+WRITING_BACK    the code of these
 
 The built-in functions of converted code.
 
@@ -25,13 +28,14 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.fork_safe_locks import lock
 
 from .namespaces import REPLACED_MODULES, isinstance_, replacement
+from .state import Speculation
 
 _MAX_CACHED = 256
 
@@ -108,6 +112,19 @@ def overlay(module_globals: dict[str, Any], runtime: dict[str, Any] | None = Non
     return view
 
 
+def original_globals(scope: dict[str, Any], original: Callable[[Any], Any]) -> dict[str, Any]:
+    """The globals of a function, or the view of them, where `original` replaces those of a copy."""
+    if type(scope) is not Overlay:
+        return original(scope)  # type: ignore[no-any-return]
+    module_globals = original(scope.module_globals)
+    if module_globals is scope.module_globals:
+        return scope
+    if scope.converts:
+        return overlay(module_globals)
+    own = scope.predefined - {"__builtins__", "__wg_module__"}
+    return overlay(module_globals, {name: scope[name] for name in own})
+
+
 def copy_metadata(copy: FunctionType, fun: FunctionType) -> FunctionType:
     """Give `copy` the attributes of `fun`, and return it."""
     copy.__kwdefaults__ = fun.__kwdefaults__
@@ -128,6 +145,24 @@ def with_overlay(fun: FunctionType) -> FunctionType:
         fun.__code__, overlay(fun.__globals__), fun.__name__, fun.__defaults__, fun.__closure__
     )
     return copy_metadata(copy, fun)
+
+
+def writing_globals_back(converted_function: FunctionType) -> FunctionType:
+    """A converted function that assigns global variables, which reach the module on return."""
+
+    @functools.wraps(converted_function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return converted_function(*args, **kwargs)
+        finally:
+            overlay = converted_function.__globals__
+            assert isinstance(overlay, Overlay)
+            overlay.write_back(Speculation.note_change)
+
+    return run  # type: ignore[return-value]
+
+
+WRITING_BACK = next(c for c in writing_globals_back.__code__.co_consts if type(c) is CodeType)
 
 
 class _BuiltinsOverlay(dict[str, Any]):

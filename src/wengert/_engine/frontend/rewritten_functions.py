@@ -17,7 +17,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
 
 from . import code_cache
-from .overlay import Overlay, copy_metadata, overlay
+from .overlay import WRITING_BACK, Overlay, copy_metadata, overlay
 from .running import RUNTIME
 from .running.builtin_loops import register_rewriter
 from .source import definition_of
@@ -117,6 +117,8 @@ def users_function(fun: FunctionType) -> FunctionType:
     A function defined in a converted one has its globals too, and ``__wrapped__`` if the user's
     code applies `functools.wraps` to it.
     """
+    if fun.__code__ is WRITING_BACK:
+        fun = fun.__wrapped__  # type: ignore[attr-defined]
     wrapped = getattr(fun, "__wrapped__", None)
     if type(fun.__globals__) is not Overlay or type(wrapped) is not FunctionType:
         return fun

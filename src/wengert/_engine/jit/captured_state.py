@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.callback_arguments import originals_by
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.device_arrays import is_on_device
 from wengert._engine.graphs.captures import Captured, captured_by
@@ -207,7 +208,8 @@ class States:
             fun = substitution.of(self._fun)
             keywords = {k: substitution.of(x) for k, x in kwargs.items()}
             try:
-                return converted(fun)(*map(substitution.of, arguments), **keywords)
+                with originals_by(substitution.restored):
+                    return converted(fun)(*map(substitution.of, arguments), **keywords)
             finally:
                 substitution.write_back()
 

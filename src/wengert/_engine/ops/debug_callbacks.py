@@ -12,14 +12,18 @@ before a call asks for them by `OrderWanted`; a graph without loops lists the ca
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.dispatch import Example, Operation, apply
-from wengert._engine.core.handle import Handle, value_of, wrap
+from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.message_order import (
     NO_MESSAGES,
     OrderWanted,
@@ -49,6 +53,7 @@ class PendingCall:
     Parameters
     ----------
     function : callable
+        Traced values in its closure and in its defaults are operands too.
     args, kwargs
         The arguments; tensors and arrays in them are its `operands`.
     takes_batch : bool
@@ -58,19 +63,57 @@ class PendingCall:
     def __init__(
         self, function: Callable[..., Any], args: Any, kwargs: Any, takes_batch: bool = False
     ) -> None:
-        self.function, self.takes_batch = function, takes_batch
-        self._leaves, self._structure = pytree.flatten((args, kwargs))
+        while type(function) is functools.partial:
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
+        self._function, self.takes_batch = original(function), takes_batch
+        held = _held_values(self._function)
+        self._leaves, self._structure = pytree.flatten((held, args, kwargs))
         self._places = [k for k, x in enumerate(self._leaves) if isinstance(x, _VALUES)]
         self.operands = [self._leaves[k] for k in self._places]
-        self._leaves = [None if k in self._places else x for k, x in enumerate(self._leaves)]
+        places = set(self._places)
+        self._leaves = [None if k in places else original(x) for k, x in enumerate(self._leaves)]
 
     def __call__(self, values: Sequence[Any]) -> None:
         """Call the function with values in the places of the operands."""
         leaves = list(self._leaves)
         for k, value in zip(self._places, values, strict=True):
             leaves[k] = np.array(value)[()]  # a copy: a run may use the memory again
-        args, kwargs = pytree.unflatten(self._structure, leaves)
-        self.function(*args, **kwargs)
+        held, args, kwargs = pytree.unflatten(self._structure, leaves)
+        function = _with_held_values(self._function, held) if held else self._function
+        function(*args, **kwargs)
+
+
+def _held_values(fun: object) -> dict[tuple[str, Any], Any]:
+    """The traced values in the closure and in the defaults of a function."""
+    if type(fun) is not FunctionType:
+        return {}
+    held: dict[tuple[str, Any], Any] = {}
+    for k, cell in enumerate(fun.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # an unbound variable
+            held["cell", k] = cell.cell_contents
+    held |= {("default", k): x for k, x in enumerate(fun.__defaults__ or ())}
+    held |= {("keyword", name): x for name, x in (fun.__kwdefaults__ or {}).items()}
+    return {place: x for place, x in held.items() if is_traced(x)}
+
+
+def _with_held_values(fun: FunctionType, held: dict[tuple[str, Any], Any]) -> FunctionType:
+    """The function with these values in its closure and defaults."""
+    cells = list(fun.__closure__ or ())
+    defaults = list(fun.__defaults__ or ())
+    keyword_defaults = dict(fun.__kwdefaults__ or {})
+    for (kind, place), x in held.items():
+        if kind == "cell":
+            cells[place] = CellType(x)
+        elif kind == "default":
+            defaults[place] = x
+        else:
+            keyword_defaults[place] = x
+    scope, name = fun.__globals__, fun.__name__
+    new = FunctionType(fun.__code__, scope, name, tuple(defaults), tuple(cells))
+    new.__kwdefaults__ = keyword_defaults
+    vars(new).update(vars(fun))
+    return new
 
 
 class DebugCallback(Operation):

@@ -12,6 +12,7 @@ expressions.py      conditions, calls and stores inside of statements become cal
                     functions whose loops and branches are not rewritten
 comprehensions.py   comprehensions become functions with loops
 
+callback_arguments.py   a function without the functions that it passes to be called later
 functions.py        rewrites and compiles a function
 syntax.py           constructors of syntax tree nodes
 

@@ -2,8 +2,11 @@
 
 The code has the file name and line numbers of the user's source.
 
-rewritten_code    the rewritten code of a function
-Unsupported       the function cannot be rewritten
+rewritten_code           the rewritten code of a function
+compiled_definition      the code of a definition that was made from that of a function
+as_function_definition   a definition; that of a lambda as ``def``
+Unsupported              the function cannot be rewritten
+INTROSPECTION            functions that inspect the variables or the frame of their caller
 """
 
 from __future__ import annotations
@@ -26,10 +29,15 @@ from .simplified import with_simple_statements
 from .statements import Statements
 from .syntax import call, load, located, parameter_list, runtime_name, thunk
 
-__all__ = ["Unsupported", "rewritten_code"]
+__all__ = [
+    "INTROSPECTION",
+    "Unsupported",
+    "as_function_definition",
+    "compiled_definition",
+    "rewritten_code",
+]
 
-# Functions that inspect the variables or the frame of their caller.
-_INTROSPECTION = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
+INTROSPECTION = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
 _FUNCTION = runtime_name("function")
 
 
@@ -51,7 +59,14 @@ def rewritten_code(definition: FunctionSource, code: CodeType, whole: bool = Tru
     """
     node = with_buffers(copied(definition.node))
     private = definition.classes[-1] if definition.classes else None
-    function = _rewrite_definition(node, private, whole)
+    return compiled_definition(_rewrite_definition(node, private, whole), definition, code)
+
+
+def compiled_definition(
+    function: ast.FunctionDef, definition: FunctionSource, code: CodeType
+) -> CodeType:
+    """The code of a definition that was made from that of a function, whose code is `code`."""
+    private = definition.classes[-1] if definition.classes else None
     function.decorator_list, function.returns = [], None
     function.args.defaults, function.args.kw_defaults = [], [None] * len(function.args.kwonlyargs)
     function.name = _FUNCTION  # its name may be that of a global variable
@@ -64,6 +79,16 @@ def rewritten_code(definition: FunctionSource, code: CodeType, whole: bool = Tru
 
 def _rewrite_definition(node: ast.AST, private: str | None, whole: bool) -> ast.FunctionDef:
     """The definition with a rewritten body; a lambda becomes a function definition."""
+    function = as_function_definition(node)
+    _check_supported(function, whole)
+    function.body = (
+        _rewrite_body(function, private) if whole else _with_rewritten_calls(function, private)
+    )
+    return function
+
+
+def as_function_definition(node: ast.AST) -> ast.FunctionDef:
+    """A definition without annotations; a lambda becomes a function definition."""
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
         function = ast.FunctionDef(_FUNCTION, node.args, body, [])
@@ -72,15 +97,11 @@ def _rewrite_definition(node: ast.AST, private: str | None, whole: bool) -> ast.
         function = node
     else:
         raise Unsupported("it is a coroutine")
-    _check_supported(function, whole)
     for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         argument.annotation = None
     for extra in (function.args.vararg, function.args.kwarg):
         if extra is not None:
             extra.annotation = None
-    function.body = (
-        _rewrite_body(function, private) if whole else _with_rewritten_calls(function, private)
-    )
     return function
 
 
@@ -102,7 +123,7 @@ def _check_supported(node: ast.FunctionDef, whole: bool) -> None:
             callee_name = (
                 callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
             )
-            if callee_name in _INTROSPECTION and not (callee_name == "vars" and inner.args):
+            if callee_name in INTROSPECTION and not (callee_name == "vars" and inner.args):
                 raise Unsupported(f"it calls {callee_name}()")
 
 

@@ -8,6 +8,7 @@ it is compared with its value at tracing time.
 sources.py       how a captured value is read again: from a cell, a dict, a list
 guards.py        comparisons of captured values with those at tracing time
 discovery.py     the search for the captured values of a function
+traced_part.py   the part of a function that runs while it is traced, without its callbacks
 object_search.py attributes of objects and classes, as a part of the search; what a search has
                  found so far
 objects.py       properties of classes that determine how attributes are read

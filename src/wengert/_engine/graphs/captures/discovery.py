@@ -27,7 +27,7 @@ from inspect import getattr_static
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-from wengert._engine.core.bytecode_names import Reads, reads_of
+from wengert._engine.core.bytecode_names import Reads
 from wengert._engine.core.conversion_hook import (
     is_immutable,
     is_library_class,
@@ -43,6 +43,7 @@ from .guards import Content, KeyOrder, SameObject, Test
 from .object_search import INIT, ObjectSearch
 from .objects import has_own_code, is_iterator, is_searched, name_of
 from .sources import ABSENT, CaptureSource, FedNumber, Kind, Location
+from .traced_part import traced_part
 
 _MIN_COPIED = 200  # elements; longer containers of plain values are compared as a whole
 _MAX_ROUNDS = 20
@@ -70,15 +71,16 @@ def captured_by(
     """
     arguments = list(arguments)
     names: frozenset[str] = frozenset()
+    callbacks: frozenset[str] = frozenset()
     any_attribute = absent = False
     for _ in range(_MAX_ROUNDS):
-        search = _Search(names, any_attribute, absent, variable)
+        search = _Search(names, callbacks, any_attribute, absent, variable)
         search.run(fun, arguments)
         known = search.any_attribute == any_attribute and search.absent == absent
-        if known and search.names <= names:
+        if known and search.names <= names and search.callbacks <= callbacks:
             break
-        names, any_attribute = names | search.names, search.any_attribute
-        absent = search.absent
+        names, callbacks = names | search.names, callbacks | search.callbacks
+        any_attribute, absent = search.any_attribute, search.absent
     return search.captured(feedable)
 
 
@@ -213,21 +215,36 @@ class _Search(ObjectSearch):
 
     def _function(self, captured: CapturedObject) -> None:
         fun, captured.replaceable = captured.value, True
-        reads = reads_of(fun.__code__)
+        part = traced_part(fun)
+        reads = part.reads
         self.names |= reads.attributes
+        self.callbacks |= part.attributes
         self.any_attribute |= reads.any_attribute
         self.absent |= reads.absent
         name = fun.__qualname__
         self._guards.append(SameObject(CaptureSource(Kind.CODE, fun, None, name), fun.__code__))
         self._globals(captured, fun.__globals__, reads)
-        for variable, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-            source = CaptureSource(Kind.CELL, cell, None, variable)
+        for source in part.cells:
             value = source.read()
             if not self._library_module(value, source, reads):
-                self._visit(value, source, captured, barred=variable in reads.written_cells)
+                self._visit(value, source, captured, barred=source.name in reads.written_cells)
+        for source, attributes in part.callbacks:
+            self._callback(captured, source, attributes)
         self._defaults(captured)
         if vars(fun):
             self._entries(captured, vars(fun), f"{name}.", self._wanted)
+
+    def _callback(
+        self, captured: CapturedObject, source: CaptureSource, attributes: set[str]
+    ) -> None:
+        """Guard a variable that is only passed as a callback, or of which attributes are."""
+        value = source.read()
+        if attributes and isinstance(value, type):
+            self._visit(value, source, captured)
+            return
+        self._guards.append(SameObject(source, value))
+        for attribute in sorted(attributes):
+            self._compare(value, attribute, f"{source.name}.{attribute}")
 
     def _globals(self, captured: CapturedObject, scope: dict[str, Any], reads: Reads) -> None:
         """The globals and modules that a function reads."""

@@ -71,6 +71,8 @@ class SearchState:
     ----------
     names : frozenset of str
         The known names of attributes that the code reads.
+    callbacks : frozenset of str
+        The known names of attributes that it passes as callbacks.
     any_attribute : bool
         Whether it may read attributes with other names.
     absent : bool
@@ -82,6 +84,7 @@ class SearchState:
     def __init__(
         self,
         names: frozenset[str],
+        callbacks: frozenset[str],
         any_attribute: bool,
         absent: bool,
         variable: Collection[Location] = (),
@@ -89,7 +92,9 @@ class SearchState:
         self._variable = variable
         self._numbers: dict[Location, tuple[CaptureSource, Any, CapturedObject]] = {}
         self._wanted, self._all = names, any_attribute
+        self._compared = callbacks - names
         self.names: set[str] = set()
+        self.callbacks: set[str] = set()
         self.any_attribute, self.absent, self._absent = any_attribute, absent, absent
         self._guards: list[Guard] = []
         self._found: dict[int, CapturedObject] = {}
@@ -151,6 +156,9 @@ class SearchState:
             if isinstance(value, ModuleType) and is_library_module(value):
                 continue
             self._visit(value, CaptureSource(Kind.ITEM, entries, name, prefix + name), captured)
+        for name in self._compared & entries.keys():
+            source = CaptureSource(Kind.ITEM, entries, name, prefix + name)
+            self._guards.append(SameObject(source, entries[name]))
 
 
 # Special members that are not searched: those that create, copy or print objects.
@@ -278,15 +286,38 @@ class ObjectSearch(SearchState):
                     Kind.ITEM, namespace, attribute, f"{source.name}.{attribute}"
                 )
                 self._visit(value, value_source, captured)
+            for attribute in self._compared:
+                value = namespace.get(attribute, ABSENT)
+                if value is not ABSENT or hasattr(cls, attribute):
+                    name = f"{source.name}.{attribute}"
+                    entry = CaptureSource(Kind.ITEM, namespace, attribute, name)
+                    self._guards.append(SameObject(entry, value))
         for attribute in slots(cls):
+            value_source = CaptureSource(Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}")
             if everything or attribute in wanted:
                 value = getattr(x, attribute, ABSENT)
-                value_source = CaptureSource(
-                    Kind.ATTRIBUTE, x, attribute, f"{source.name}.{attribute}"
-                )
                 self._visit(value, value_source, captured, barred=True)
+            elif attribute in self._compared:
+                self._guards.append(SameObject(value_source, value_source.read()))
         shadowed = namespace if type(namespace) is dict else {}  # __getattr__ may answer anything
         self._class(captured, cls, source.name, (), shadowed)
+
+    def _compare(self, x: Any, attribute: str, name: str) -> None:
+        """Guard which object an attribute of an object is, without searching either."""
+        cls = type(x)
+        self._guards.append(SameObject(CaptureSource(Kind.TYPE, x, None, name), cls))
+        namespaces = [
+            gc.get_referents(b.__dict__)[0] for b in cls.__mro__ if not is_library_class(b)
+        ]
+        if isinstance(getattr(x, "__dict__", None), dict):
+            namespaces.append(x.__dict__)
+            self._guards.append(SameObject(CaptureSource(Kind.DICT, x, None, name), x.__dict__))
+        for namespace in namespaces:
+            source = CaptureSource(Kind.ITEM, namespace, attribute, name)
+            self._guards.append(SameObject(source, source.read()))
+        if attribute in slots(cls):
+            source = CaptureSource(Kind.ATTRIBUTE, x, attribute, name)
+            self._guards.append(SameObject(source, source.read()))
 
     def _class(
         self,
@@ -308,7 +339,7 @@ class ObjectSearch(SearchState):
                     SameObject(CaptureSource(Kind.LENGTH, entries, None, name), len(entries))
                 )
             elif base is not cls.__mro__[-2]:  # an attribute of a base may be overridden here
-                for attribute in sorted(self._wanted - entries.keys()):
+                for attribute in sorted((self._wanted | self._compared) - entries.keys()):
                     if hasattr(base, attribute):
                         absent_source = CaptureSource(
                             Kind.ITEM, entries, attribute, f"{name}.{attribute}"
@@ -322,7 +353,12 @@ class ObjectSearch(SearchState):
                     is_wanted = isinstance(entries[attribute], FunctionType)
                 else:
                     is_wanted = self._all or attribute in self._wanted or attribute == "forward"
-                if is_wanted and not (shadowed and attribute in shadowed):
+                if shadowed and attribute in shadowed:
+                    continue
+                if not is_wanted and attribute in self._compared:
+                    source = CaptureSource(Kind.ITEM, entries, attribute, f"{name}.{attribute}")
+                    self._guards.append(SameObject(source, entries[attribute]))
+                elif is_wanted:
                     self._member(captured, entries, attribute, f"{name}.{attribute}", is_special)
 
     def _member(

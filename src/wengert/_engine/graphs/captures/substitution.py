@@ -11,18 +11,26 @@ copy is written to the original after the trace has ended.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping
 from types import CellType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core import pytree
 from wengert._engine.core.bytecode_names import reads_of
 from wengert._engine.core.conversion_hook import is_noted
 from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import is_variable
 
 from .captured import Captured
 from .sources import ABSENT, Kind
+
+if TYPE_CHECKING:
+    from wengert._engine.frontend import overlay, rewritten_functions
+else:  # for functions that a trace passes as callbacks
+    overlay = LazyModule("wengert._engine.frontend.overlay")
+    rewritten_functions = LazyModule("wengert._engine.frontend.rewritten_functions")
 
 Change = Callable[[], None]
 
@@ -50,6 +58,8 @@ class Substitution:
         self._scopes: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._cells: dict[int, CellType] = {}
         self._changes: list[Change] = []
+        self._restored: dict[int, tuple[Any, Any]] = {}
+        self._original_cells: dict[int, CellType] = {}
 
     def _ancestors(self, arrays: set[int]) -> set[int]:
         parents: dict[int, list[int]] = {}
@@ -80,6 +90,56 @@ class Substitution:
             if replacement is x and key in self._found:
                 return self._found[key].value
         return next((own for own, scope in self._scopes.values() if scope is x), x)
+
+    def restored(self, x: Any) -> Any:
+        """The user's object in place of a copy; a function with the user's variables.
+
+        A function that was defined by a copy has its globals and cells.
+        """
+        if id(x) not in self._restored:
+            self._restored[id(x)] = x, x  # for functions that refer to each other
+            self._restored[id(x)] = x, self._restore(x)
+        return self._restored[id(x)][1]
+
+    def _restore(self, x: Any) -> Any:
+        if isinstance(x, MethodType):
+            return MethodType(self.restored(x.__func__), self.restored(x.__self__))
+        if type(x) is functools.partial:
+            keywords = {k: self.restored(v) for k, v in x.keywords.items()}
+            return functools.partial(self.restored(x.func), *map(self.restored, x.args), **keywords)
+        if not isinstance(x, FunctionType):
+            return x if isinstance(x, Handle) else self.original(x)
+        fun = rewritten_functions.users_function(x)
+        known = self.original(fun)
+        return known if known is not fun else self._with_originals(fun)
+
+    def _with_originals(self, fun: FunctionType) -> FunctionType:
+        """A function with the original globals, cells and defaults."""
+        scope, cells = fun.__globals__, fun.__closure__ or ()
+        namespace = overlay.original_globals(scope, self.original)
+        closure = tuple(map(self._original_cell, cells))
+        defaults = fun.__defaults__ and tuple(map(self.restored, fun.__defaults__))
+        same = namespace is scope and all(a is b for a, b in zip(cells, closure, strict=True))
+        if same and all(map(operator.is_, fun.__defaults__ or (), defaults or ())):
+            return fun
+        new = FunctionType(fun.__code__, namespace, fun.__name__, defaults, closure)
+        new.__kwdefaults__ = fun.__kwdefaults__
+        vars(new).update(vars(fun))
+        new.__qualname__, new.__module__ = fun.__qualname__, fun.__module__
+        return new
+
+    def _original_cell(self, cell: CellType) -> CellType:
+        original = self._original_cells.get(id(cell))
+        if original is not None:
+            return original
+        try:
+            contents = cell.cell_contents
+        except ValueError:
+            return cell
+        restored = self.restored(contents)
+        new = cell if restored is contents else CellType(restored)
+        self._original_cells[id(cell)] = new
+        return new
 
     def write_back(self) -> None:
         """Apply the changes of copies to the originals."""
@@ -166,7 +226,9 @@ class Substitution:
         is_fed = (Kind.CELL, id(cell), None) in self._numbers
         if not is_fed and id(contents) not in self._needed:
             return cell
-        return self._cells.setdefault(id(cell), CellType(contents))
+        new = self._cells.setdefault(id(cell), CellType(contents))
+        self._original_cells[id(new)] = cell
+        return new
 
     def _item(self, holder: dict[Any, Any], key: Any, value: Any) -> Any:
         """The replacement of an entry of a dict."""
