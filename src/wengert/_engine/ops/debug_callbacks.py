@@ -23,7 +23,7 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.dispatch import Example, Operation, apply
-from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
+from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.message_order import (
     NO_MESSAGES,
     OrderWanted,
@@ -94,7 +94,8 @@ def _held_values(fun: object) -> dict[tuple[str, Any], Any]:
             held["cell", k] = cell.cell_contents
     held |= {("default", k): x for k, x in enumerate(fun.__defaults__ or ())}
     held |= {("keyword", name): x for name, x in (fun.__kwdefaults__ or {}).items()}
-    return {place: x for place, x in held.items() if is_traced(x)}
+    # A variable has the value of the run whenever it is read.
+    return {k: x for k, x in held.items() if isinstance(x, Handle) and x.node.value is None}
 
 
 def _with_held_values(fun: FunctionType, held: dict[tuple[str, Any], Any]) -> FunctionType:
