@@ -682,3 +682,22 @@ ANSWERS = AnswersEverything()
 def test_objects_that_answer_for_each_attribute_need_no_namespace():
     slope = wg.jit(wg.grad(lambda x: np.sum(ANSWERS.scale * x**2)))
     np.testing.assert_array_equal(slope(np.ones(2)), [4.0, 4.0])
+
+
+class AnswersByKeyError:
+    def __init__(self):
+        self.members = {"scale": 2.0}
+
+    def __getattr__(self, name):
+        return self.__dict__["members"][name]
+
+
+RAISES = AnswersByKeyError()
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_objects_may_raise_any_error_for_attributes_that_are_looked_for(captured):
+    here = AnswersByKeyError()
+    loss = (lambda x: np.sum(here.scale * x**2)) if captured else lambda x: np.sum(RAISES.scale * x)
+    slope = wg.jit(wg.grad(loss))
+    np.testing.assert_array_equal(slope(np.ones(2)), [4.0, 4.0] if captured else [2.0, 2.0])

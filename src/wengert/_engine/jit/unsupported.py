@@ -170,7 +170,7 @@ def _generators(fun: Any, leaves: list[Any]) -> Iterator[Any]:
             yield x
         elif id(x) not in looked_at and not isinstance(x, type):
             looked_at[id(x)] = x
-            attributes = getattr(x, "__dict__", None)
+            attributes = _attribute(x, "__dict__")
             if type(attributes) is dict:  # __getattr__ may answer with anything
                 yield from (v for v in list(attributes.values()) if isinstance(v, kinds))
 
@@ -187,10 +187,11 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
         if isinstance(f, functools.partial):
             stack.append(f.func)
             yield from (*f.args, *f.keywords.values())
-        stack += [g for g in (getattr(f, "__wrapped__", None), getattr(f, "__func__", None)) if g]
-        if getattr(f, "__self__", None) is not None:
-            yield f.__self__
-        for cell in getattr(f, "__closure__", None) or ():
+        stack += [g for g in (_attribute(f, "__wrapped__"), _attribute(f, "__func__")) if g]
+        owner = _attribute(f, "__self__")
+        if owner is not None:
+            yield owner
+        for cell in _attribute(f, "__closure__") or ():
             try:
                 contents = cell.cell_contents
             except ValueError:  # not filled yet
@@ -198,8 +199,8 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
             yield contents
             if _has_code(contents):
                 stack.append(contents)
-        yield from getattr(f, "__defaults__", None) or ()
-        code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
+        yield from _attribute(f, "__defaults__") or ()
+        code, names = _attribute(f, "__code__"), _attribute(f, "__globals__") or {}
         for name in _names(code):
             if name in names:
                 yield names[name]
@@ -208,7 +209,15 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
 
 
 def _has_code(x: object) -> bool:
-    return isinstance(getattr(x, "__code__", None), CodeType) and not isinstance(x, type)
+    return isinstance(_attribute(x, "__code__"), CodeType) and not isinstance(x, type)
+
+
+def _attribute(x: object, name: str) -> Any:
+    """None, if there is no such attribute or a `__getattr__` of the user raises on the name."""
+    try:
+        return getattr(x, name, None)
+    except Exception:
+        return None
 
 
 def _names(code: CodeType | None) -> Iterator[str]:
