@@ -40,6 +40,7 @@ from .handle import (
     register_aliases,
     wrap,
 )
+from .loop_rows import LoopRow, source_of
 from .op import lookup
 
 
@@ -216,10 +217,9 @@ def add_unknown(pairs: Sequence[tuple[Handle, Handle]], one_way: bool = False) -
     """
     more = [] if one_way else [(a, c) for a, b in pairs for c in may_share(b)]
     for a, b in [*pairs, *more]:
-        if a is not b and not any(ref() is b for ref in _aliases(a).unknown):
-            _aliases(a).unknown.append(weakref.ref(b))
-            if not one_way:
-                _aliases(b).unknown.append(weakref.ref(a))
+        for one, other in ((a, b),) if one_way else ((a, b), (b, a)):
+            if a is not b and not any(ref() is other for ref in _aliases(one).unknown):
+                _aliases(one).unknown.append(weakref.ref(other))
 
 
 class _Active(threading.local):
@@ -253,6 +253,9 @@ def _written(handle: Handle) -> None:
                 _spread(one)
             finally:
                 _active.handles = before
+        if isinstance(one, LoopRow) and getattr(source_of(one), "_aliases", None) is not None:
+            for other in unknown_of(source_of(one)):
+                _make_ambiguous(other, one)
         waiting += [v for ref in getattr(one, "_views", None) or () if (v := ref()) is not None]
 
 

@@ -26,7 +26,7 @@ from .node import INPUT, NO_PARAMS, DiscreteLeaf, LeafOp, Node, is_variable, own
 from .node_info import NodeInfo
 from .op import lookup
 from .recording import Session, current_trace, enable_grad, is_recording
-from .spec import spec_of
+from .spec import Spec, spec_of
 
 H = TypeVar("H", bound="Handle")
 
@@ -396,6 +396,11 @@ def refresh_views(base: Handle) -> None:
 AMBIGUOUS = LeafOp("ambiguous")
 
 
+def ambiguous_node(spec: Spec) -> Node:
+    """The node of an array which a write at the current line may or may not have changed."""
+    return DiscreteLeaf(AMBIGUOUS, (), NO_PARAMS, None, NodeInfo(spec, where=user_line()))
+
+
 def make_ambiguous(handle: Handle, except_for: Handle | None = None) -> None:
     """Make it an error to use a handle or its views, which a write may or may not have changed."""
     if handle is except_for:
@@ -404,8 +409,7 @@ def make_ambiguous(handle: Handle, except_for: Handle | None = None) -> None:
     old = handle.node
     if session is not None and (old.value is not None or _is_captured(old, session)):
         session.views.setdefault(handle, old)
-    info = NodeInfo(handle.node.spec, where=user_line())
-    handle.node = DiscreteLeaf(AMBIGUOUS, (), NO_PARAMS, None, info)
+    handle.node = ambiguous_node(old.spec)
     for ref in getattr(handle, "_views", None) or ():
         view = ref()
         if view is not None:
@@ -434,7 +438,7 @@ def refuse_ambiguous(node: Node) -> None:
         raise TraceError(
             f"an array {node.spec} is used after a write to another that may share its memory"
             f"{at(node.where)}. One is a reshape or ravel of the other, of which NumPy makes a "
-            "view or a copy depending on the memory layout, or a variable that a loop or branch "
-            "may have made another name of it; neither is known while a graph is built. Copy it "
-            f"first, x.reshape(...).copy() or x.copy(){at(user_line())}."
+            "view or a copy depending on the memory layout, or a variable or element of a list "
+            "that a loop or branch may have made another name of it; neither is known while a "
+            f"graph is built. Copy it first, x.reshape(...).copy() or x.copy(){at(user_line())}."
         )

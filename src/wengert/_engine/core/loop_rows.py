@@ -6,6 +6,7 @@ and is read from the array where it is used; a list of all rows is used as the a
 RowBlock    the array, or a part of it
 LoopRow     the base of tensors that are rows; `register_row` sets the class
 rows_of     the rows of a block, as elements of a list
+source_of   the array that a row is of, or was of until it was modified
 whole       the array of a list of rows
 columns     the arrays of a list of tuples of rows
 """
@@ -15,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from .handle import Handle, shape_of, wrap
+from .handle import AMBIGUOUS, Handle, ambiguous_node, shape_of, wrap
 from .node import Node
 from .op import lookup
 from .recording import current_trace
+from .spec import Spec
 from .tracing import record
 
 R = TypeVar("R", bound="type[LoopRow]")
@@ -50,8 +52,21 @@ class RowBlock:
             return block.array[index]
         return self.source
 
+    @property
+    def root(self) -> Any:
+        """The array that a loop has computed, of which this block is a part."""
+        return self.source[0].root if isinstance(self.source, tuple) else self.source
+
+    @property
+    def depth(self) -> int:
+        """The number of axes of that array that a row does not have."""
+        return 1 + self.source[0].depth if isinstance(self.source, tuple) else 1
+
     def row(self, index: int) -> Node:
         """The node of a row."""
+        root: Node = self.root.node
+        if root.op is AMBIGUOUS:  # an error only if the row is used
+            return ambiguous_node(Spec(root.spec.shape[self.depth :], root.spec.dtype))
         node: Node = self.array[index].node
         if self.weak:
             node = record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True).node
@@ -82,16 +97,27 @@ def node_of(row: LoopRow) -> Node:
     """The node of a row; each trace that uses the row makes one."""
     slots: Any = row  # the registered class has the slots
     cached: tuple[Any, Node] | None = slots._made
-    session = current_trace()
-    if cached is None or (slots._block is not None and cached[0] is not session):
-        cached = slots._made = session, slots._block.row(slots._index)
+    session, block = current_trace(), slots._block
+    if block is not None and (
+        cached is None or cached[0] is not session or block.root.node.op is AMBIGUOUS
+    ):
+        node: Node = block.row(slots._index)
+        slots._made = None if node.op is AMBIGUOUS else (session, node)
+        return node
+    assert cached is not None
     return cached[1]
 
 
 def set_node(row: LoopRow, node: Node) -> None:
     """Give a row another node; from then on it is an ordinary tensor."""
     slots: Any = row
-    slots._block, slots._made = None, (None, node)
+    slots._block, slots._made = None, (source_of(row), node)
+
+
+def source_of(row: LoopRow) -> Any:
+    """The array that a row is of, or was of until it was modified."""
+    slots: Any = row
+    return slots._made[0] if slots._block is None else slots._block.root
 
 
 def rows_of(block: RowBlock) -> Iterator[Any]:

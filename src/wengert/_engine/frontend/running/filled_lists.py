@@ -11,6 +11,7 @@ The list can be read, counted, looped over, appended to and passed to NumPy.
 RowPiece         rows that may be elements
 FilledList    such a list
 tested        a value as a condition: whether such a list has elements
+arrays_in_element  the arrays in a value that is appended
 pieces_of     values, some of which may not have been appended, as a piece
 """
 
@@ -21,8 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, wrap
-from wengert._engine.core.node import constant
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, shape_of, wrap
+from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
@@ -98,6 +100,14 @@ def _of_value(value: Any) -> RowPiece:
     return RowPiece(parts, parts.specs, leaves, _tensor(defined).reshape((1,)))
 
 
+def arrays_in_element(value: Any) -> list[Handle]:
+    """The arrays in a value, which may be modified after it has been appended."""
+    if isinstance(value, RowPiece):
+        return [x for x, spec in zip(value.leaves, value.specs, strict=True) if spec.shape]
+    leaves = pytree.flatten(value.value if isinstance(value, MaybeUnbound) else value)[0]
+    return [x for x in leaves if isinstance(x, Handle) and shape_of(x)]
+
+
 def _tensor(x: Any) -> Any:
     return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
 
@@ -131,6 +141,7 @@ class FilledList:
         self._values: list[Any] = list(values)
         self._columns: list[Window] | None = None
         self._piece: RowPiece | None = None
+        self._nodes: list[Node] = []  # of the arrays when the columns were made
         self._session = current_trace()
 
     def add(self, value: Any) -> None:
@@ -146,9 +157,13 @@ class FilledList:
 
     def columns(self) -> list[Window]:
         """For each numeric leaf of an element, its values in all elements."""
-        if self._columns is None:
-            self._piece = pieces_of(self._values)
-            self._values = [self._piece]
+        nodes = [x.node for v in self._values for x in arrays_in_element(v)]
+        if self._columns is None or any(
+            a is not b for a, b in zip(nodes, self._nodes, strict=True)
+        ):
+            self._piece, self._nodes = pieces_of(self._values), nodes
+            if not nodes:  # numbers, which do not change
+                self._values = [self._piece]
             (places,) = true_positions(self._piece.mask)
             self._columns = [Window(x[places.whole], places.ranges) for x in self._piece.leaves]
         return self._columns

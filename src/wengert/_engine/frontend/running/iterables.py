@@ -30,7 +30,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from wengert._engine.core import loop_rows
-from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
+from wengert._engine.core.branch_aliases import add_unknown
+from wengert._engine.core.handle import (
+    Handle,
+    expect_views,
+    is_traced,
+    link,
+    shape_of,
+    wrap,
+)
 from wengert._engine.core.intervals import interval
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
@@ -38,6 +46,8 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.indexing.linear_forms import linear, note_range
 from wengert.errors import TraceError, at, user_place
+
+from ..state import NotTraceable
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -260,10 +270,40 @@ def items_of(iterable: object) -> Items | None:
     if type(iterable) is not list:
         return None
     if (columns := loop_rows.columns(iterable)) is not None:
-        kind = type(iterable[0])
-        return Items(len(iterable), 0, 1, lambda k: kind([column[k] for column in columns]))
+        kind, copies = type(iterable[0]), [_unwritable(c, iterable) for c in columns]
+        return _elements(iterable, lambda k: kind([column[k] for column in copies]))
     rows = loop_rows.whole(iterable)
-    return None if rows is None else _rows(rows, len(iterable))
+    if rows is None:
+        return None
+    copy = _unwritable(rows, iterable)
+    return _elements(iterable, lambda k: copy[k])
+
+
+def _elements(values: list[Any], computed: Callable[[Any], Any]) -> Items:
+    """The elements of a list, which are computed for indices that are not known."""
+    return Items(len(values), 0, 1, lambda k: values[k] if isinstance(k, int) else computed(k))
+
+
+def _unwritable(array: Any, values: Sequence[Any]) -> Any:
+    """The array of a list of arrays, whose rows may not be modified as the elements may be."""
+    if len(shape_of(array)) < 2:  # of numbers
+        return array
+
+    def put(_: Any, view: Any) -> Any:
+        raise NotTraceable("it modifies an array that is an element of a list")
+
+    copy, base = wrap(array.node), wrap(array.node)
+    expect_views(base)
+    link(copy, base, lambda x: wrap(x.node), put, shares=True)
+    elements = [x for v in values for x in (v if isinstance(v, list | tuple) else [v])]
+    shared = {
+        id(x): x
+        for e in elements
+        if isinstance(e, Handle)
+        for x in [loop_rows.source_of(e) if isinstance(e, loop_rows.LoopRow) else e]
+    }
+    add_unknown([(base, x) for x in shared.values()])
+    return copy
 
 
 def is_unknown_length(x: Any) -> bool:

@@ -15,7 +15,8 @@ What the iterations of a loop append to lists, as outputs of its node.
 The loop stacks the values.  If the number of iterations is not known, it carries arrays in which
 each iteration stores its values, and whether there is one.
 
-LoopAppends    the values that the iterations of a loop append to lists
+LoopAppends      the values that the iterations of a loop append to lists
+AppendedArrays   arrays that they append, and the elements that come from them
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert._engine.control_flow.closure_conversion import output
-from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import is_immutable
-from wengert._engine.core.handle import Handle, describe, owner_of_memory, wrap
+from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
@@ -38,7 +38,7 @@ from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..state import NotTraceable, SharedVariables
-from .filled_lists import FilledList, RowPiece, pieces_of
+from .filled_lists import FilledList, RowPiece, arrays_in_element, pieces_of
 from .iterables import Items, size_or_value
 from .loop_node import strongly_typed
 from .values import MaybeUnbound, PartitionedValue, spec_of
@@ -125,19 +125,14 @@ class Collecting:
         finally:
             _open.stack = before
 
-    def appends_any(self, arrays: Sequence[Handle], since: int) -> bool:
-        """Whether a value is a view of one of these arrays, or older than a serial number."""
-        handles = [x for v in self.values for x in pytree.flatten(v)[0] if isinstance(x, Handle)]
-        owners = {id(owner_of_memory(x)): x for x in handles if not isinstance(x, LoopRow)}
-        if not owners.keys().isdisjoint(map(id, arrays)):
-            return True
-        return any(x.node.spec.shape and x.node.serial < since for x in owners.values())
-
     @property
-    def has_arrays(self) -> bool:
-        """Whether some values are arrays."""
-        leaves = [x for v in self.values for x in pytree.flatten(v)[0]]
-        return any(isinstance(x, Handle) and x.node.spec.shape for x in leaves)
+    def arrays(self) -> list[Handle]:
+        """The arrays in the values."""
+        return [x for v in self.values for x in _arrays_of(v)]
+
+    def appends_older(self, since: int) -> bool:
+        """Whether an array is older than a serial number."""
+        return any(x.node.serial < since for x in self.arrays if not isinstance(x, LoopRow))
 
     def rows(self, masked: bool) -> list[Rows | MaskedRows]:
         """The collected values of each list.
@@ -161,12 +156,15 @@ class Rows:
     ----------
     numeric_leaves : list
         The arrays and numbers in them, which the loop stacks.
+    appended : list of AppendedArrays
+        Set by `finish`.
     """
 
     def __init__(self, target: list[Any], values: list[Any]) -> None:
         self._target = target
         self._values = [_AppendedValue(v) for v in _stacked_if_possible(values)]
         self.numeric_leaves = [x for value in self._values for x in value.numeric_leaves]
+        self.appended: list[AppendedArrays] = []
 
     def finish(self, stacked: list[Any], length: int, variables: SharedVariables) -> None:
         """Append the values of all iterations to the list.
@@ -185,6 +183,7 @@ class Rows:
             value.column([next(remaining) for _ in value.numeric_leaves], length)
             for value in self._values
         ]
+        self.appended = [a for value in self._values for a in value.appended]
         for iteration in zip(*columns, strict=True):
             for value in iteration:
                 append_(self._target, value)
@@ -197,17 +196,40 @@ class MaskedRows:
     ----------
     numeric_leaves : list
         Arrays with a row for each value, and whether it is appended.
+    appended : list of AppendedArrays
+        Set by `finish`.
     """
 
     def __init__(self, target: Any, values: list[Any]) -> None:
+        self._arrays = [x for v in values for x in _arrays_of(v)]
+        self.appended: list[AppendedArrays] = []
         self._target, self._piece = target, pieces_of(values)
         self.numeric_leaves = [*self._piece.leaves, self._piece.mask]
 
     def finish(self, stacked: list[Any], length: int, variables: SharedVariables) -> None:
         """Append the values of all iterations to the list; see `Rows.finish`."""
         flat = [x.reshape((-1, *x.shape[2:])) for x in stacked]
+        self.appended = [AppendedArrays(self._arrays, x, []) for x in flat[:-1]]
         piece = self._piece._replace(leaves=flat[:-1], mask=flat[-1])
         append_unknown(self._target, piece, variables)
+
+
+class AppendedArrays(NamedTuple):
+    """Arrays that an iteration appends, and the elements that come from them.
+
+    Attributes
+    ----------
+    arrays : list of Tensor
+        In the traced iteration.
+    source : Tensor
+        The array of which the elements are rows.
+    last : list of Tensor
+        The elements of the last iteration, in the order of `arrays`; empty if they are not known.
+    """
+
+    arrays: list[Any]
+    source: Any
+    last: list[Any]
 
 
 class _AppendedValue:
@@ -216,9 +238,13 @@ class _AppendedValue:
     Attributes
     ----------
     numeric_leaves : list
+    appended : list of AppendedArrays
+        Set by `column`.
     """
 
     def __init__(self, value: object) -> None:
+        self.appended: list[AppendedArrays] = []
+        self._arrays = _arrays_of(value)
         self._is_stacked, self._is_list = isinstance(value, _StackedValues), False
         if isinstance(value, _StackedValues):
             self.numeric_leaves, self._parts, self._weak = [value.array], None, [False]
@@ -241,27 +267,47 @@ class _AppendedValue:
 
     def column(self, stacked: list[Any], length: int) -> list[Any]:
         """The values of all iterations."""
+        if length == 0:
+            return []
         if self._is_stacked:
             array = stacked[0]
-            if length == 0:
-                return []
             inner_length = array.shape[1]
             flat = array.reshape((length * inner_length, *array.shape[2:]))
-            return list(rows_of(RowBlock(length * inner_length, flat)))
+            rows = list(rows_of(RowBlock(length * inner_length, flat)))
+            last = rows[-inner_length:] if inner_length == len(self._arrays) else []
+            self.appended = [AppendedArrays(self._arrays, flat, last)]
+            return rows
         blocks = [RowBlock(length, x, w) for x, w in zip(stacked, self._weak, strict=True)]
         if self._is_list:
+            self.appended = [AppendedArrays(self._arrays, stacked[0], [])]
             inner_length = int(stacked[0].shape[1])
             return [list(rows_of(RowBlock(inner_length, (blocks[0], k)))) for k in range(length)]
         columns = [list(rows_of(b)) for b in blocks]
         assert self._parts is not None
+        self.appended = [
+            AppendedArrays([x], block.source, column[-1:])
+            for x, block, column in zip(self._parts.numeric_leaves, blocks, columns, strict=True)
+            if _is_array(x)
+        ]
         return [self._parts.rebuild([c[k] for c in columns]) for k in range(length)]
 
 
 class _StackedValues:
     """Values that one iteration appends one after the other, as rows of one array."""
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __init__(self, array: Any, values: Sequence[Any]) -> None:
+        self.array, self.values = array, values
+
+
+def _arrays_of(value: Any) -> list[Handle]:
+    """The arrays in a value, or in several, that is appended."""
+    if isinstance(value, _StackedValues):
+        return [x for v in value.values for x in arrays_in_element(v)]
+    return arrays_in_element(value)
+
+
+def _is_array(x: object) -> bool:
+    return isinstance(x, Handle) and bool(shape_of(x))
 
 
 def _stacked_if_possible(values: list[Any]) -> list[Any]:
@@ -274,7 +320,7 @@ def _stacked_if_possible(values: list[Any]) -> list[Any]:
         if len(specs) != 1 or None in specs or not any(isinstance(v, Handle) for v in values):
             return values
         array = lookup("stack")(*values, axis=0)
-    return [_StackedValues(array)]
+    return [_StackedValues(array, values)]
 
 
 class LoopAppends(Collecting):
@@ -327,9 +373,10 @@ class LoopAppends(Collecting):
             stored = lookup("setitem")(wrap(inputs[-1]), leaf, position, index=IndexSlot(0))
             outputs.append(stored.node)
 
-    def finish(self, outs: Sequence[Any]) -> None:
+    def finish(self, outs: Sequence[Any]) -> list[AppendedArrays]:
         """Append the values to the lists, from the results of the loop."""
         stacked = iter(outs[self._first :])
         for r in self._rows:
             results = [next(stacked) for _ in r.numeric_leaves]
             r.finish(results, self._capacity, self._variables)
+        return [a for r in self._rows for a in r.appended]

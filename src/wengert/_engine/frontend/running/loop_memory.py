@@ -6,13 +6,14 @@
         x[i] = 0.0
 
 LoopMemory    records this for the iterations of a loop, and for the values after it
+Sources       what an array in an iteration may be
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence, Sized
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from wengert._engine.core.branch_aliases import (
     unknown_of,
 )
 from wengert._engine.core.handle import AMBIGUOUS, Handle, owner_of_memory, wrap
-from wengert._engine.core.loop_rows import LoopRow
+from wengert._engine.core.loop_rows import LoopRow, source_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
@@ -42,6 +43,24 @@ from .values import PartitionedValue
 from .view_paths import ViewPath
 
 _BOOL = Spec((), np.dtype(bool))
+
+
+class Sources(NamedTuple):
+    """What an array in an iteration may be, or be a view of, by id.
+
+    Attributes
+    ----------
+    direct, earlier : dict
+        Arrays that the iteration has made, and that earlier ones have made; those from before the
+        loop are in both. For a row of an array, the array.
+    """
+
+    direct: dict[int, Handle]
+    earlier: dict[int, Handle]
+
+    def all(self) -> dict[int, Handle]:
+        """Both."""
+        return self.direct | self.earlier
 
 
 class LoopMemory:
@@ -259,6 +278,56 @@ class LoopMemory:
         """Whether the body writes to the array that a variable is at its start."""
         array, node = self._inside.get(key, (None, None))
         return array is not None and array.node is not node
+
+    # ---- where arrays come from ----------------------------------------------------------------
+
+    @property
+    def at_end(self) -> Mapping[Key, Handle]:
+        """The arrays that variables are at the end of an iteration."""
+        return self._last
+
+    def written_at_start(self) -> list[Handle]:
+        """What variables are at the end of an iteration if the next one writes to them."""
+        return [x for key, x in self._last.items() if self._writes(key)]
+
+    def is_older(self, array: Handle) -> bool:
+        """Whether an array is from before the loop."""
+        return array.node.serial < self._since
+
+    def is_new(self, array: Handle) -> bool:
+        """Whether each iteration makes an array, which is not a view of another."""
+        is_view = owner_of_memory(array) is not array
+        return not is_view and self._key_of(array) is None and not self.is_older(array)
+
+    def sources(self, array: Handle) -> Sources:
+        """What an array in an iteration may be, or be a view of.
+
+        What a variable is at the start of an iteration is what it was at the end of an earlier one,
+        or before the loop.
+        """
+        found = Sources({}, {})
+        seen: set[tuple[int, bool]] = set()
+        waiting: list[tuple[Handle, bool]] = [(array, True)]
+        while waiting:
+            x, is_direct = waiting.pop()
+            x = owner_of_memory(x)
+            if (id(x), is_direct) in seen:
+                continue
+            seen.add((id(x), is_direct))
+            key = self._key_of(x)
+            if key is not None:
+                starts = [a[key] for a in (self._old, self._last) if key in a]
+                starts += self._unknown.get(key, {}).values()
+                waiting += [(a, False) for a in starts]
+                continue
+            more = may_share(x)
+            if isinstance(x, LoopRow):
+                more.append(source_of(x))
+            waiting += [(a, is_direct) for a in more]
+            made = source_of(x) if isinstance(x, LoopRow) else x
+            for arrays in found if self.is_older(made) else (found[not is_direct],):
+                arrays[id(x)] = made
+        return found
 
     def written(self, block: TracedBlock) -> list[Handle]:
         """The arrays from outside that may or may not be modified.

@@ -29,6 +29,7 @@ from wengert._engine.ops.casts import astype
 
 from ..assignment_targets import containers
 from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_value, subject
+from .appended_arrays import relate_appended, writes_appended
 from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
 from .booleans import and_, not_
 from .iterables import Items, note_counter_range, size_or_value
@@ -396,18 +397,21 @@ class LoopTracer:
                 outputs.append(output(strongly_typed(x), "loop"))
                 start.append(strongly_typed(placeholder_value(spec)))
                 inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
-        if self._appends.appends_any(self._arrays, block.since) or (
-            ambiguous and self._appends.has_arrays
+        appended = self._appends.arrays
+        if appended and (
+            ambiguous
+            or self._appends.appends_older(block.since)
+            or writes_appended(self._memory, appended, self._arrays)
         ):
             raise NotTraceable("it appends an array that it modifies, or that was made before it")
         self._appends.add_outputs(outputs, inputs, start, self._counter)
         outs = loop_node(outputs, inputs, start, condition, self._items, block, self._memory)
-        self._assign_results(outs, ambiguous, len(flags), block)
-        self._appends.finish(outs)
+        results = self._assign_results(outs, ambiguous, len(flags), block)
+        relate_appended(self._memory, self._appends.finish(outs), results)
 
     def _assign_results(
         self, outs: list[Any], ambiguous: list[Handle], flag_count: int, block: TracedBlock
-    ) -> None:
+    ) -> dict[str, list[Any]]:
         rest = iter(outs[1:] if self._items is not None else outs)
         values: dict[str, Any] = {}
         results: dict[str, list[Any]] = {}
@@ -428,6 +432,7 @@ class LoopTracer:
             make_ambiguous(handle)
         names = {*self._facts.assigned, *self._variables.targets.values()}
         self._variables.write({n: v for n, v in values.items() if n in names})
+        return results
 
 
 def _handle(node: Node, initial: Any) -> Any:

@@ -23,16 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.branch_aliases import add_unknown, unnoticed
+from wengert._engine.core.branch_aliases import add_unknown, may_share, own_memory, unnoticed
 from wengert._engine.core.handle import (
     Handle,
     expect_views,
     is_traced,
     make_ambiguous,
     owner_of_memory,
+    shape_of,
     wrap,
 )
-from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, whole
+from wengert._engine.core.loop_rows import LoopRow, RowBlock, rows_of, source_of, whole
 from wengert._engine.core.node import INPUT, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -88,6 +89,7 @@ class StackedList:
         if any(p.structure != parts[0].structure for p in parts) or _has_lists(values[0]):
             raise NotTraceable("it uses a list whose elements have different structures")
         handles = [x for p in parts for x in p.numeric_leaves if isinstance(x, Handle)]
+        rows_before = [x for x in handles if isinstance(x, LoopRow)]
         handles = [x for x in handles if not isinstance(x, LoopRow)]
         if any(x.node.serial >= since for x in handles):
             raise NotTraceable("it uses a list that it creates")
@@ -104,6 +106,7 @@ class StackedList:
             else [_stacked(c, s) for c, s in zip(columns, self.specs, strict=True)]
         )
         self._owners = [owner_of_memory(x) for x in handles if x.node.spec.shape]
+        self._owners += _shared_with_rows(rows_before)
         self.is_assigned = self.is_modified = False
         self.begin()
 
@@ -280,6 +283,16 @@ def _has_lists(value: Any) -> bool:
     return isinstance(value, list | dict) or (
         isinstance(value, tuple) and any(map(_has_lists, value))
     )
+
+
+def _shared_with_rows(rows: Sequence[LoopRow]) -> list[Handle]:
+    """The arrays of which elements are rows, and what single rows share memory with."""
+    found = {id(source): source for row in rows for source in [source_of(row)]}
+    for row in rows:
+        if getattr(row, "_aliases", None) is not None:
+            others = [*may_share(row), *[x for x, _ in own_memory(row).arrays()]]
+            found.update((id(x), x) for x in others if x is not row)
+    return [x for x in found.values() if shape_of(x)]
 
 
 def _stacked(values: Sequence[Any], spec: Spec) -> Any:
