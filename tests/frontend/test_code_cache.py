@@ -35,6 +35,12 @@ def closing(y):
             s = s + x * y
         return s
     return inner
+
+def differences(x):
+    s = x[1:] - x[:-1]
+    for i in range(30):
+        s[1:] = s[:-1] * x[(slice(2, 4), ...)[0]][0]
+    return s
 '''
 
 
@@ -99,6 +105,14 @@ def test_closures_are_those_of_this_process(folder, count):
     for y in (2.0, 3.0):
         np.testing.assert_allclose(wg.jit(module(folder).closing(y))(X), 30 * y * X)
     assert count.count("inner") == 1
+
+
+def test_code_with_constant_slices_is_kept(folder, count):
+    """They are constants of the code since Python 3.14."""
+    expected = module(folder).differences(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(wg.jit(module(folder).differences)(X), expected)
+    assert count.count("differences") == 1
 
 
 def test_another_source_is_rewritten_again(folder, count):

@@ -51,6 +51,21 @@ def test_an_exception_of_a_branch_names_its_line():
     assert caught.value.__notes__ == [f"It was raised at {__file__}:{line}, in helper."]
 
 
+def test_warnings_of_syntax_are_those_of_the_user(tmp_path):
+    """Python gave them when it compiled the module, and they may be errors now."""
+    path = tmp_path / "warned.py"
+    lines = "def f(x):|    s = 0.0|    for i in range(20):|        s += x if s is not 1 else 0|"
+    lines += "    return s|def g():|    try:|        return '\\d'|    finally:|        return 2|"
+    path.write_text(lines.replace("|", "\n"))
+    spec = importlib.util.spec_from_file_location("warned", path)
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spec.loader.exec_module(module)
+    assert why_not(module.f) is None
+    assert wg.jit(wg.grad(module.f))(2.0) == 20.0
+
+
 def test_warnings_are_those_of_the_user():
     def warns(x):
         if x > 0:

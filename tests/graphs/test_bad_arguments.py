@@ -137,6 +137,19 @@ def test_wide_floats_are_logged(tmp_path):
     assert (line["min"], line["max"]) == (1.0, 2.0)
 
 
+def test_a_path_is_no_logger(tmp_path):
+    """Since Python 3.14 paths have an attribute `info`."""
+
+    class Path(type(tmp_path)):
+        info = "of the file"
+
+    path = Path(tmp_path / "log")
+    wg.debug.log(np.ones(2), path)
+    assert json.loads(path.read_text())["mean"] == 1.0
+    with pytest.raises(wg.errors.ArgumentError, match="is not a logger"):
+        wg.debug.show(1.0, logger=path)
+
+
 def test_rows_of_what_does_not_depend_on_the_input():
     graph = wg.trace(lambda x: (3.0, np.ones(2)))(np.ones(3)).vmap()  # TracedBranchError
     three, ones = graph(np.ones((4, 3)))

@@ -14,7 +14,6 @@ the last programs by key, so that each is compiled once in each process.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -385,7 +384,7 @@ def run(
         raise PartitionError.of(error, index, count) from error
 
 
-_threads_lock = threading.Lock()
+_threads_lock = lock()
 _threads = {"users": 0, "before": 0}
 
 

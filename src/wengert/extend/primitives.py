@@ -24,7 +24,6 @@ is stated, the other is derived.
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +33,7 @@ import numpy as np
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.op import REGISTRY, register
+from wengert._engine.core.signatures import known_signature
 
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
 from . import static_operands
@@ -114,7 +114,7 @@ class Primitive(UserOperation):
         self.callback = callback
         self.__wrapped__ = function
         self.__module__ = function.__module__
-        self.signature = None if isinstance(function, np.ufunc) else _signature_of(function)
+        self.signature = None if isinstance(function, np.ufunc) else known_signature(function)
         found = list(self.signature.parameters.values()) if self.signature else []
         self.operands = [
             p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -153,13 +153,6 @@ class Primitive(UserOperation):
     def _run(self, *values: Any, **params: Any) -> Any:
         full, rest = static_operands.joined(values, params)
         return super()._run(*full, **rest)
-
-
-def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        return None
 
 
 def primitive(
@@ -354,7 +347,7 @@ class Rules:
                 f"The {self.mode} rule of {op.name} is a {type(rule).__name__}, not a function"
                 f"{at(user_line())}."
             )
-        signature = _signature_of(rule)
+        signature = known_signature(rule)
         if signature is None or op.variadic:
             return
         count = 2 + len(op.operands)

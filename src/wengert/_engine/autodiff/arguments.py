@@ -8,7 +8,6 @@ no outer derivative is recorded, and tensors otherwise.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_o
 from wengert._engine.core.large_arrays import recycling
 from wengert._engine.core.message_order import is_used, refuse_first_use
 from wengert._engine.core.node import ConstantLeaf, Node, constant
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import integers, spelled, words
 from wengert.errors import ArgumentError, NotDifferentiableError, StructureError, at, user_line
@@ -242,7 +242,7 @@ def positions_of(
         if name in kwargs:
             keywords.append(name)
             continue
-        parameters = list(inspect.signature(fun).parameters)
+        parameters = list(signature_of(fun).parameters)
         if name in parameters and parameters.index(name) < len(args):
             positions.append(parameters.index(name))
             continue

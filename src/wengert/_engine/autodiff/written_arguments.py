@@ -9,7 +9,6 @@ copied into the array, as if the function had been called without being differen
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from wengert._engine.core.conversion_hook import written_parameters
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.recording import current_trace
+from wengert._engine.core.signatures import signature_of
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,7 @@ class WrittenArguments:
         self._arrays: list[tuple[str, Array, Handle, Node]] = []
         for name in names & kwargs.keys():
             kwargs[name] = self._tensor(name, kwargs[name])
-        parameters = inspect.signature(fun).parameters.values()
+        parameters = signature_of(fun).parameters.values()
         positional = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
         for i, name in enumerate(positional[: len(args)]):
             if name in names:

@@ -11,7 +11,6 @@ tensors, a call is one node of the tape, which stores the residuals of `fwd`.  I
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.message_order import is_used
 from wengert._engine.core.recording import is_recording
+from wengert._engine.core.signatures import known_signature
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.validation import function
 from wengert._engine.ops.messages import apart
@@ -59,12 +59,8 @@ class _Custom:
         functools.update_wrapper(self, fun, updated=())
         self.fun = fun
         self.name = getattr(fun, "__name__", type(fun).__name__)
-        self._signature: inspect.Signature | None = None
-        try:
-            if not isinstance(fun, np.ufunc):  # the signature of a ufunc has `out`
-                self._signature = inspect.signature(fun)
-        except (TypeError, ValueError):  # some functions written in C have no signature
-            pass
+        # The signature of a ufunc has `out`.
+        self._signature = None if isinstance(fun, np.ufunc) else known_signature(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
         self.nondiff_argnums = self._positions(tuple(numbers), tuple(names))

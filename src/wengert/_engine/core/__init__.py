@@ -26,6 +26,7 @@ late_registrations.py          derivatives that higher layers add to those that 
                                patterns of linear functions, found by a higher layer
 callback_arguments.py          functions that are passed to be called when a program runs
 bytecode_names.py              the names that a function reads and assigns
+signatures.py                  parameters of user functions, annotations not evaluated
 replaced_errors.py             errors of other libraries that replace those of wengert; exceptions
                                of user functions, which are not replaced
 handle.py                      Handle: the mutable reference to a node; views

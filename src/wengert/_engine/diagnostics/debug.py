@@ -29,6 +29,7 @@ from wengert._engine.core.static_params import stated
 from wengert._engine.core.validation import spelled
 from wengert._engine.ops import side_effects
 from wengert._engine.ops.side_effects import Retrieved, retrieved
+from wengert._engine.ops.value_summaries import is_logger
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from .nan_switch import Switch
@@ -93,7 +94,7 @@ def show(
     """
     if file is not None and not hasattr(file, "write"):
         raise ArgumentError(f"file={file!r} is not open for writing{at(user_line())}.")
-    if logger is not None and not hasattr(logger, "info"):
+    if logger is not None and not is_logger(logger):
         raise ArgumentError(f"logger={logger!r} is not a logger{at(user_line())}.")
     return side_effects.show(
         _value(x), **_options(label=_label(label), file=file, logger=logger, gradient=gradient)
@@ -164,7 +165,7 @@ def log(
     """
     if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 1):
         raise ArgumentError(f"bins={bins!r} must be an integer of at least 1{at(user_line())}.")
-    if not hasattr(to, "info"):
+    if not is_logger(to):
         try:
             to = os.fspath(to)
         except TypeError as error:

@@ -24,6 +24,7 @@ from wengert._engine.core import graph as core_graph
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.recording import enable_grad, note_lines
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.trace_notes import collected
 from wengert._engine.graphs.captures import captured_by
@@ -204,9 +205,9 @@ def _run(
 
 def _signature(fun: Callable[..., Any] | Derived) -> inspect.Signature:
     try:
-        return inspect.signature(fun)
+        return signature_of(fun)
     except ValueError:  # a type or a C function without a signature
-        return inspect.signature(lambda *args, **kwargs: None)
+        return signature_of(lambda *args, **kwargs: None)
 
 
 def _variable(x: Operand, path: str) -> Any:

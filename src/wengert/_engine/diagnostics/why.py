@@ -6,7 +6,6 @@ recorded.  The checks (run_checks.py) then examine the graph and a backward pass
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant, is_variable, owner_of
 from wengert._engine.core.recording import note_lines
 from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.signatures import known_signature
 from wengert._engine.graphs.graph import Graph
 from wengert.errors import ArgumentError, at, user_line
 
@@ -235,10 +235,8 @@ def _names(
     argnames: Any,
 ) -> list[str]:
     """The names of the chosen arguments, by the parameters of the function, with their paths."""
-    try:
-        known = list(inspect.signature(fun).parameters)
-    except (TypeError, ValueError):
-        known = []
+    signature = known_signature(fun)
+    known = [] if signature is None else list(signature.parameters)
     keywords = [argnames] if isinstance(argnames, str) else list(argnames or ())
     numbers = [argnums] if isinstance(argnums, int | np.integer) else list(argnums)
     if keywords and argnums == 0:

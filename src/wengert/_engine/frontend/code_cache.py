@@ -18,6 +18,7 @@ import linecache
 import marshal
 import sys
 from types import CodeType
+from typing import Any
 
 from wengert._engine.cache import disk_cache
 from wengert._engine.cache.library_sources import library_sources
@@ -77,6 +78,18 @@ def _belongs(found: CodeType, code: CodeType) -> bool:
     )
 
 
+def _without_slices(constant: Any) -> Any:
+    """Code whose constant slices are tuples, because marshal has had slices since version 5 only.
+
+    Python 3.14 has constants for them: ``x[1:]`` loads one.
+    """
+    if isinstance(constant, slice):
+        return ..., constant.start, constant.stop, constant.step
+    if isinstance(constant, CodeType):
+        return constant.replace(co_consts=tuple(map(_without_slices, constant.co_consts)))
+    return tuple(map(_without_slices, constant)) if type(constant) is tuple else constant
+
+
 def _key(code: CodeType, whole: bool) -> bytes | None:
     """The key of a function's rewritten code; None if it cannot be cached."""
     if not disk_cache.enabled():
@@ -87,7 +100,7 @@ def _key(code: CodeType, whole: bool) -> bytes | None:
     if sources is None:
         return None
     try:
-        own = marshal.dumps(code, _VERSION)
+        own = marshal.dumps(_without_slices(code), _VERSION)
     except ValueError:  # a constant of an unknown type
         return None
     options = repr((whole, sys.flags.optimize)).encode()

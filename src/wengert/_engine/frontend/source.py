@@ -5,6 +5,7 @@ file that was edited after it was imported is ignored.
 
     FunctionSource   the syntax tree of a function, and the data needed to compile it again
     definition_of    the definition of a code object; cached
+    without_syntax_warnings   a block in which compiling warns of nothing
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import __future__
 
 import ast
 import linecache
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
+
+from wengert._engine.core.fork_safe_locks import lock
 
 from .code_facts import nested_code
 from .tree_traversal import children
@@ -25,6 +30,18 @@ _FILES = 64  # parsed files in memory
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
+
+
+_lock = lock()  # `warnings` restores its filters, in any thread
+
+
+@contextmanager
+def without_syntax_warnings() -> Iterator[None]:
+    """A block in which compiling warns of nothing: Python has compiled the same source before."""
+    with _lock, warnings.catch_warnings():
+        for category in (SyntaxWarning, DeprecationWarning):  # of escape sequences, until 3.11
+            warnings.simplefilter("ignore", category)
+        yield
 
 
 class FunctionSource(NamedTuple):
@@ -83,7 +100,8 @@ def _parsed(name: str) -> _File | None:
     if not lines:
         return None
     try:
-        tree = ast.parse("".join(lines), name)
+        with without_syntax_warnings():
+            tree = ast.parse("".join(lines), name)
     except (SyntaxError, ValueError):  # not Python, e.g. a magic command of a notebook
         return None
     definitions: dict[tuple[str, int], list[Any]] = {}
@@ -121,7 +139,8 @@ def _codes(file: _File, name: str, flags: int) -> dict[CodeType, CodeType]:
     codes = file.codes.get(flags)
     if codes is None:
         codes = file.codes[flags] = {}
-        module = compile(file.tree, name, "exec", flags=flags, dont_inherit=True)
+        with without_syntax_warnings():
+            module = compile(file.tree, name, "exec", flags=flags, dont_inherit=True)
         codes.update((c, c) for c in nested_code(module) if c is not module)
     return codes
 

@@ -10,7 +10,6 @@ function writes to are restored when it returns, and become updates of the graph
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -32,6 +31,7 @@ from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
 from wengert._engine.core.replaced_errors import recursed_at
 from wengert._engine.core.scalar_inputs import note_scalar_inputs
+from wengert._engine.core.signatures import known_signature
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.validation import refuse_unknown_length
@@ -317,11 +317,8 @@ def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any
 def parameter_names(fun: Any, count: int) -> list[str]:
     """The names of the function's positional arguments."""
     names: list[str] = []
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):  # some functions of NumPy have no signature
-        parameters = []
-    for p in parameters:
+    signature = known_signature(fun)
+    for p in signature.parameters.values() if signature is not None else ():
         if p.kind is p.VAR_POSITIONAL:
             names += [f"{p.name}{i}" for i in range(count - len(names))]
         elif p.kind is not p.KEYWORD_ONLY:

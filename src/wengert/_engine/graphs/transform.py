@@ -19,7 +19,6 @@ inferred and checked; all others are shared with the original graph, which is no
 from __future__ import annotations
 
 import contextlib
-import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -33,6 +32,7 @@ from wengert._engine.core.graph import AnyGraph, BaseGraph, Item, several
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.op import Op, lookup
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import stated
 from wengert._engine.core.symbolic.dim import Dim, names_in
@@ -236,7 +236,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of another operation, if this operation accepts all that are set."""
     known: Mapping[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):  # a ufunc has none
-        known = inspect.signature(op.run).parameters
+        known = signature_of(op.run).parameters
     unknown = [k for k in stated(params) if k not in known]
     if unknown:
         raise ArgumentError(

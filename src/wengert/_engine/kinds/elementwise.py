@@ -30,6 +30,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import Differentiation
 from wengert._engine.core.scalar_language import ARRAYS, FORMULA, Term
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
 
@@ -51,7 +52,7 @@ def _operands(body: Callable[..., Any]) -> tuple[str, ...]:
     if plain and not body.__code__.co_flags & inspect.CO_VARARGS:
         code = body.__code__  # `inspect.signature` would take longer than everything else here
         return code.co_varnames[1 : code.co_argcount]
-    return tuple(inspect.signature(body).parameters)[1:]
+    return tuple(signature_of(body).parameters)[1:]
 
 
 class Elementwise(Operation):

@@ -98,6 +98,11 @@ def entry(x: Operand, label: str | None, where: str, bins: int | None = None) ->
     }
 
 
+def is_logger(x: object) -> bool:
+    """Whether an object is a logger; since Python 3.14 paths too have an attribute ``info``."""
+    return callable(getattr(x, "info", None))
+
+
 def write_line(to: Any, line: dict[str, Any]) -> None:
     """Append a line to a file, given by its path, or send it to a logger.
 
@@ -105,7 +110,7 @@ def write_line(to: Any, line: dict[str, Any]) -> None:
     do not interleave.
     """
     text = json.dumps(line, allow_nan=False)
-    if hasattr(to, "info"):
+    if is_logger(to):
         to.info(text)
         return
     file = os.open(to, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o666)

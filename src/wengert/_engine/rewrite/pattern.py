@@ -33,6 +33,7 @@ from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import Op
 from wengert._engine.core.recording import tracing
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.symbolic.parsing import dim
@@ -98,7 +99,7 @@ def signature(fun: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]
         names, count = code.co_varnames, code.co_argcount
         return names[:count], names[count : count + code.co_kwonlyargcount]
     operands, params = [], []
-    for p in inspect.signature(fun).parameters.values():
+    for p in signature_of(fun).parameters.values():
         if p.kind is p.KEYWORD_ONLY:
             params.append(p.name)
         elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):

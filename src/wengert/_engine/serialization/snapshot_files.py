@@ -8,19 +8,19 @@ The number determines which one is newest, because clocks may be set back; the d
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from wengert._engine.core.fork_safe_locks import lock
 from wengert.errors import ArgumentError, FileError, RegistryError, at, user_level, user_line
 
 from .save_load import load, write_file
 
 _NAME = re.compile(r"^snapshot-(\d{6,18})-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.wengert$")
-_lock = threading.Lock()
+_lock = lock()
 
 
 class DamagedWarning(UserWarning):

@@ -26,6 +26,7 @@ import numpy as np
 
 from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
+from wengert._engine.core.signatures import signature_of
 
 from ...errors import NotDifferentiableError, at, user_line
 from .errors import NotRealError
@@ -145,12 +146,12 @@ def grad_and_aux(fun: Callable[..., Any], x: Any) -> tuple[Any, Any]:
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
     """The gradient with respect to the argument of that name."""
-    return grad(fun, list(inspect.signature(fun).parameters).index(argname))
+    return grad(fun, list(signature_of(fun).parameters).index(argname))
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Gradients with respect to all arguments, including defaults, as a dict by name."""
-    signature = inspect.signature(fun)
+    signature = signature_of(fun)
 
     def of_bound(arguments: dict[str, Any]) -> Any:
         bound = inspect.BoundArguments(signature, OrderedDict(arguments))

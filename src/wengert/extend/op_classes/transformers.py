@@ -14,7 +14,6 @@ is an error that names operation and transformer.  A subclass of `Transformer` w
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.signatures import signature_of
 from wengert.errors import OperandError, RegistryError, at, user_line
 
 from ..style_adapter import (
@@ -136,7 +136,7 @@ class Transformer:
 
 def _takes_transformer_only(cls: type[Op]) -> bool:
     if "_transform_arity" not in cls.__dict__:
-        kinds = list(inspect.signature(cls.transform).parameters.values())[1:]
+        kinds = list(signature_of(cls.transform).parameters.values())[1:]
         several = any(p.kind is p.VAR_POSITIONAL for p in kinds)
         cls._transform_arity = 2 if several else len(kinds)  # type: ignore[attr-defined]
     return cls._transform_arity == 1  # type: ignore[attr-defined]

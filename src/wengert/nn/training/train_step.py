@@ -9,7 +9,6 @@ detached       the outcome of a step without history; plain, number: as plain va
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, shape_of, value_of
 from wengert._engine.core.recording import no_grad
+from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.validation import spelled
 from wengert._engine.jit import jit
 from wengert._engine.tensor.grad_attributes import backward_of_part
@@ -121,7 +121,7 @@ class TrainingSteps:
         self._backward = backward_of_part if has_comm else _backward
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.compiles = compiles
-        self.searches = "closure" in inspect.signature(optimizer.step).parameters
+        self.searches = "closure" in signature_of(optimizer.step).parameters
         if self.searches and (clip_norm is not None or clip_value is not None):
             raise ArgumentError(
                 f"fit: clip_norm and clip_value are not supported with {type(optimizer).__name__}, "

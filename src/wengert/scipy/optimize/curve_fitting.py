@@ -16,6 +16,7 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.signatures import known_signature
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
@@ -237,10 +238,8 @@ def _first(f: Callable[..., Any], xdata: Any, p0: Any) -> Any:
 
 def _parameters_of(f: Callable[..., Any]) -> int:
     """The number of parameters of a curve, from its signature."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
+    signature = known_signature(f)
+    parameters = [] if signature is None else signature.parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = len([p for p in parameters if p.kind in kinds]) - 1
     if count < 1:

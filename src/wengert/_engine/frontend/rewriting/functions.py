@@ -17,7 +17,7 @@ from types import CodeType
 from ..definite_assignment import possibly_unbound
 from ..liveness import live_names
 from ..names import bound_in, declared, function_scope, parameters
-from ..source import FunctionSource
+from ..source import FunctionSource, without_syntax_warnings
 from ..tree_traversal import copied, traverse
 from .buffers import with_buffers
 from .exits import Unsupported, without_exits
@@ -72,7 +72,10 @@ def compiled_definition(
     function.name = _FUNCTION  # its name may be that of a global variable
     module = _enclosing_module(function, code, private)
     ast.fix_missing_locations(module)
-    compiled = compile(module, code.co_filename, "exec", flags=definition.flags, dont_inherit=True)
+    with without_syntax_warnings():
+        compiled = compile(
+            module, code.co_filename, "exec", flags=definition.flags, dont_inherit=True
+        )
     function_code = _function_code(compiled)
     return _with_names(function_code, code.co_name, code.co_qualname)
 

@@ -22,6 +22,7 @@ from wengert._engine.core.conversion_hook import is_noted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import is_variable
+from wengert._engine.core.signatures import copy_annotations
 
 from .captured import Captured
 from .sources import ABSENT, Kind
@@ -183,7 +184,8 @@ class Substitution:
             k: self.of(v) for k, v in keyword_defaults.items()
         }
         function.__qualname__, function.__module__ = fun.__qualname__, fun.__module__
-        function.__doc__, function.__annotations__ = fun.__doc__, fun.__annotations__
+        function.__doc__ = fun.__doc__
+        copy_annotations(function, fun)
         self._entries(vars(fun), vars(function), function)
         self._fill(fun)
 

@@ -35,12 +35,12 @@ from __future__ import annotations
 import functools
 import mmap
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from wengert._engine.core.fork_safe_locks import interrupt_safe_lock
 from wengert.errors import BackendError, at, user_line
 
 from . import llvm_types
@@ -55,7 +55,7 @@ _PASSES = (
     *("dead_code_elimination", "global_dead_code_eliminate"),
 )
 # llvmlite does not allow several threads in LLVM's compiler at the same time.
-_LOCK = COMPILER_LOCK = threading.RLock()
+_LOCK = COMPILER_LOCK = interrupt_safe_lock()
 if hasattr(os, "register_at_fork"):
     # A fork waits until no thread is inside LLVM, whose state would be inconsistent in the child.
     os.register_at_fork(
