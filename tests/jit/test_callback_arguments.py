@@ -8,6 +8,7 @@ import linecache
 
 import numpy as np
 import pytest
+import scipy.optimize
 from wengert.debug import callback
 from wengert.debug import callback as call_later
 
@@ -236,6 +237,49 @@ def test_variables_of_enclosing_functions():
     compiled(2.0)
     assert history_before == [4.0, 8.0, 12.0, 16.0] and history == [20.0]
     assert compiled.cache_info().traces == 1
+
+
+STEPS = []
+
+
+def note_step(*args):
+    STEPS.append(np.array(getattr(args[0], "x", args[0])))
+
+
+def minimized(a):
+    def distance(x):
+        return np.sum((x - a) ** 2 * (x + W[0]) ** 2)
+
+    return scipy.optimize.minimize(distance, np.full(2, 1.3), callback=note_step).x
+
+
+def found_root(a):
+    def residual(x):
+        return x**2 - a * W[:2]
+
+    return scipy.optimize.root(
+        residual, np.ones(2), method="krylov", callback=note_step, options={"fatol": 1e-9}
+    ).x
+
+
+def fitted(a):
+    def residuals(x):
+        return np.concatenate([x - a, x**2 - W[:2]])
+
+    return scipy.optimize.least_squares(residuals, np.ones(2), callback=note_step).x
+
+
+@pytest.mark.parametrize("f", [minimized, found_root, fitted], ids=lambda f: f.__name__)
+def test_callbacks_of_solvers_act_on_the_objects_of_the_program(f):
+    compiled = wg.jit(f)
+    for a in (2.0, 3.0, 4.0):  # STEPS is captured, with arrays that are inputs from now on
+        before = len(STEPS)
+        f(a)
+        expected = len(STEPS) - before
+        compiled(a)
+        assert expected > 0 and len(STEPS) - before == 2 * expected
+        np.testing.assert_allclose(STEPS[-1], STEPS[before + expected - 1], rtol=1e-6)
+    STEPS.clear()
 
 
 # ---- values that are known only when the program runs --------------------------------------------

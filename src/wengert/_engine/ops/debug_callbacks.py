@@ -128,6 +128,7 @@ class DebugCallback(Operation):
     host_callback = ACTS
     notes_where = True
     is_users_exception = True
+    exception_note = "It was raised in a function that was called at {}."
     oracle = staticmethod(lambda token, *values, **params: NO_MESSAGES)
 
     def run(self, token: Any, *values: Any, call: PendingCall, batched: Any = ()) -> Any:

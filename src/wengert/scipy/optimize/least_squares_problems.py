@@ -15,6 +15,7 @@ import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import jacobian
+from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
@@ -211,7 +212,8 @@ callback
         "ftol": ftol, "xtol": xtol, "gtol": gtol, "f_scale": f_scale, "tr_solver": tr_solver,
         "max_nfev": max_nfev, "verbose": verbose,
     }  # fmt: skip
-    more = {"x_scale": x_scale, "tr_options": tr_options or None, "callback": callback}
+    report = original(callback)
+    more = {"x_scale": x_scale, "tr_options": tr_options or None, "callback": report}
     options |= {k: v for k, v in more.items() if v is not None}  # others are SciPy's defaults
     solver = LeastSquaresSolver(method, loss, SolverOptions(options))
     return _minimum(traced, problem, spec, solver, [start, *low_high])

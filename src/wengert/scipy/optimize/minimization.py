@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, ShapeError, at, user_line
@@ -126,7 +127,7 @@ def minimize(
     solver = MinimizeSolver(
         name,
         tol,
-        callback,
+        original(callback),
         None if options is None else SolverOptions(options),
         size,
         names,

@@ -17,6 +17,7 @@ import scipy.optimize
 
 from wengert._engine.autodiff.jacobians import jacobian
 from wengert._engine.core import display
+from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.ops import casts
@@ -180,7 +181,8 @@ def root(
     functions: list[Function | DerivedFunction] = [residual]
     if name in _WITH_JACOBIAN:
         functions.append(_jacobian(called, jac, args))
-    solver = RootSolver(name, tol, callback, None if options is None else SolverOptions(options))
+    given = None if options is None else SolverOptions(options)
+    solver = RootSolver(name, tol, original(callback), given)
     found = solve(f"root by {name}", functions, 0, spec, solver, [start])
     return result_of(found, residual(found.solution))
 

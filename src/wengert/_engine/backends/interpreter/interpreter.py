@@ -29,7 +29,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.index_errors import lookup_error
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
-from wengert._engine.core.replaced_errors import as_users, is_users
+from wengert._engine.core.replaced_errors import as_users, is_users, mark
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, located
@@ -253,7 +253,10 @@ class InterpretedProgram:
             # The position of the iterator gives the failed step: no counter is needed.
             step = len(self.steps) - operator.length_hint(ahead) - 1
             index = self.node_indices[step]
-            raise refusal(self.graph.nodes[index], index, error) from error
+            refused = refusal(self.graph.nodes[index], index, error)
+            if refused is error:  # with the cause that the user gave it
+                raise
+            raise refused from error
         return [held[k] for k in self.results]
 
 
@@ -268,6 +271,10 @@ def _operands(node: Node) -> str:
 def refusal(node: Node, index: int, error: Exception) -> Exception:
     """The exception as an error that names the node, its operation and the user's line."""
     if getattr(node.op, "is_users_exception", False):
+        note = getattr(node.op, "exception_note", None)
+        if note is not None and node.where:
+            return as_users(error, note.format(node.where))
+        mark(error, True)
         return error
     if is_users(error):
         return as_users(error, f"in {node.op.name} of {_operands(node)}{at(node.where)}")

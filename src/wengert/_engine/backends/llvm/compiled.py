@@ -18,7 +18,7 @@ from wengert.errors import CommunicationError, at, user_line
 from .abi import is_available, make_entry
 from .abi.array_layouts import layout_of
 from .abi.ports import Port, sends_messages
-from .codegen.host_callbacks import RAISED
+from .codegen.python_signals import RAISED
 from .ir import execution_engine
 from .ir.index_analysis import size_of
 from .program_cache import CachedProgram, object_files_of

@@ -28,11 +28,11 @@ from .codegen.function import FunctionCodegen
 from .codegen.host_callbacks import HostCallbacks
 from .codegen.loop_nests import extent_of, named
 from .codegen.parallel_loops import work_of
+from .codegen.python_signals import LISTENED
 from .ir import execution_engine
 from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
 from .kernels import KernelCalls
-from .loops.interrupts import LISTENED
 from .lowering.leaves import stride_names
 from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of

@@ -45,9 +45,9 @@ from . import tuning
 from .abi.ports import Port
 from .cache.object_files import cached_object, compiler_fingerprint, key_of, read_object
 from .codegen.host_callbacks import HostCallbacks, lengths_of
+from .codegen.python_signals import LISTENED
+from .codegen.python_signals import address_of as listened_at
 from .ir.object_symbols import symbols_of
-from .loops.interrupts import LISTENED
-from .loops.interrupts import address_of as listened_at
 from .program_fingerprint import fingerprint_of, repeated_element, traced_fingerprint_of
 from .tuning import thresholds
 

@@ -15,5 +15,6 @@ parallel_loops   loop nests split among threads
 batch_loops      the stages of a batch, called for one item after the other
 kernel_dedup     identical loop nests, emitted once
 host_callbacks   operations that are called back in Python
+python_signals   signals that Python handles while native code runs
 pending_messages waiting for messages when a run ends early
 """

@@ -34,7 +34,7 @@ from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.slice_bounds import largest_shape
 from ..schedule.workspace import arranged, results_of_calls, taken_over
 from ..tuning import thresholds
-from .host_callbacks import copied_flag, is_conditional, lengths_of, table_of
+from .host_callbacks import called, copied_flag, is_conditional, lengths_of, table_of
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
@@ -439,8 +439,7 @@ class FunctionCodegen:
         place = self.context.callback_slot()
         cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {place}")
         cell = body.value(f"load ptr, ptr {cell}")
-        function = body.value(f"load ptr, ptr {cell}")
-        return body.value(f"call i64 {function}(i64 {k}, ptr {table}, ptr {self.frame})")
+        return called(body, cell, k, table, self.frame)
 
 
 def bytes_of(expr: Expr) -> Length:

@@ -5,7 +5,9 @@ native code: the callback acquires the GIL, passes copies of the operands (so th
 keep them), and copies the results to their memory.
 
 If it raises, the exception is stored, the native function returns a status, and the caller of the
-native function raises the exception.
+native function raises the exception.  Signals that come while native code runs are handled before
+the callback begins.  One that comes at its first instruction, before it can catch anything, makes
+ctypes drop the exception: so a callback that ends returns a number that is different at each call.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ from wengert._engine.core.subgraph import local_sizes
 from wengert.errors import ShapeError, at
 
 from ..ir.ir_builder import Function, Section
+from .python_signals import RAISED, handle_signals
 
 _DOUBLE, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
-RAISED = 2  # the status of a run in which a host callback raised
-_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+)
 
 
 class HostCallbacks:
@@ -40,7 +44,7 @@ class HostCallbacks:
     nodes : list of Node
         Their graph nodes.
     pointer : numpy.ndarray
-        One number: the address that native code calls.
+        The address that native code calls, and the number of calls.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class HostCallbacks:
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)
         self._callback = _CALLBACK(self._called)
         address = ctypes.cast(self._callback, ctypes.c_void_p).value
-        self.pointer = np.array([address], np.uint64)
+        self.pointer = np.array([address, 0], np.uint64)
         self._raised = threading.local()
         self._calls: dict[int, _CallOfNode] = {}
 
@@ -66,11 +70,11 @@ class HostCallbacks:
 
     def take_error(self) -> BaseException:
         """The exception that a callback raised in this thread."""
-        error: BaseException = self._raised.error
+        error: BaseException | None = getattr(self._raised, "error", None)
         self._raised.error = None
-        return error
+        return KeyboardInterrupt() if error is None else error
 
-    def _called(self, k: int, table: int, frame: int) -> int:
+    def _called(self, k: int, table: int, frame: int, number: int) -> int:
         try:
             call = self._calls.get(k)
             if call is None:
@@ -83,11 +87,11 @@ class HostCallbacks:
         except Exception as error:
             node = self.nodes[k]
             self._raised.error = refusal(node, self._positions.get(node, 0), error)
-            return RAISED
+            return 0
         except BaseException as error:  # such as KeyboardInterrupt; the caller of the run raises it
             self._raised.error = error
-            return RAISED
-        return 0
+            return 0
+        return number
 
 
 class _CallOfNode:
@@ -146,6 +150,30 @@ def copied_flag(body: Section, operand: str, result: str) -> str:
     value = body.value(f"load i8, ptr {operand}")
     body.write(f"store i8 {value}, ptr {result}")
     return str(body.value(f"icmp ne i8 {value}, 0"))
+
+
+def called(body: Section, cell: str, k: int, table: str, frame: str) -> str:
+    """Call a callback by its number; `cell` is the address of `HostCallbacks.pointer`.
+
+    Returns the status.
+    """
+    status = body.function.slot("i64")
+    found = handle_signals(body)
+    body.write(f"store i64 {found}, ptr {status}")
+    with body.when(body.value(f"icmp eq i64 {found}, 0")) as inner:
+        function = inner.value(f"load ptr, ptr {cell}")
+        counter = inner.value(f"getelementptr i64, ptr {cell}, i64 1")
+        count = inner.value(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+        # Other programs have other addresses: no number is returned twice.
+        place = inner.value(f"shl i64 {inner.value(f'ptrtoint ptr {cell} to i64')}, 16")
+        number = inner.value(f"add i64 {place}, {inner.value(f'add i64 {count}, 1')}")
+        arguments = f"i64 {k}, ptr {table}, ptr {frame}, i64 {number}"
+        result = inner.value(f"call i64 {function}({arguments})")
+        has_ended = inner.value(f"icmp eq i64 {result}, {number}")
+        inner.write(
+            f"store i64 {inner.value(f'select i1 {has_ended}, i64 0, i64 {RAISED}')}, ptr {status}"
+        )
+    return str(body.value(f"load i64, ptr {status}"))
 
 
 def table_of(function: Function, body: Section, pointers: Sequence[str]) -> str:

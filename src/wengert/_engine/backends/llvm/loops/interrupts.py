@@ -1,29 +1,22 @@
 """Interrupts: long loops check for KeyboardInterrupt.
 
-Ctrl-C sets a flag that Python checks between its instructions, but native code does not.  So a loop
-calls CPython's `PyErr_CheckSignals`; an exception raised there ends the run.  The call needs the
-GIL, for which a loop that runs without it may have to wait: so it is made ten times a second,
-according to a clock that is read after a number of steps.
+A check (codegen/python_signals.py) needs the GIL, for which a loop that runs without it may have to
+wait: so it is made ten times a second, according to a clock that is read after a number of steps.
 
     InterruptChecks    the checks of one loop
-    LISTENED           the external functions that they need; `address_of` returns their addresses
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 
-from ..codegen.host_callbacks import RAISED
+from ..codegen.python_signals import CLOCK, external, handle_signals
 from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.processors import foreign
 from ..tuning import thresholds
 
-_CLOCK = "clock_gettime"
 # A calling convention that preserves all registers, so carried values stay in them.
 _CALLING_CONVENTION = "preserve_allcc"
-_LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
-LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})
 _MONOTONIC = 1  # of clock_gettime on Linux; elsewhere another clock, which is good enough
 
 
@@ -72,12 +65,7 @@ def _check_function(module: ModuleBuilder) -> str:
         clock = _clock(module)
         if clock is not None:
             _return_if_early(body, clock)
-        lock = body.value(f"call i32 {_external(module, _LOCK, 'i32', [])}()")
-        raised = body.value(f"call i32 {_external(module, _SIGNALS, 'i32', [])}()")
-        release = _external(module, _UNLOCK, "void", ["i32"])
-        body.write(f"call void {release}(i32 {lock})")
-        has = body.value(f"icmp ne i32 {raised}, 0")
-        body.write(f"ret i64 {body.value(f'select i1 {has}, i64 {RAISED}, i64 0')}")
+        body.write(f"ret i64 {handle_signals(body)}")
         module.add(function)
     return "@listen"
 
@@ -108,17 +96,4 @@ def _clock(module: ModuleBuilder) -> str | None:
     """The POSIX clock; None if there is none: then only steps are counted."""
     if os.name != "posix":
         return None
-    return _external(module, _CLOCK, "i32", ["i32", "ptr"])
-
-
-def _external(module: ModuleBuilder, name: str, result: str, arguments: list[str]) -> str:
-    module.symbols[name] = address_of(name)
-    return module.declare(name, result, arguments, "nounwind")
-
-
-def address_of(name: str) -> int:
-    """The address of an external function that the checks need."""
-    library: ctypes.CDLL = ctypes.CDLL(None) if name == _CLOCK else ctypes.pythonapi
-    address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-    assert address is not None
-    return address
+    return external(module, CLOCK, "i32", ["i32", "ptr"])
