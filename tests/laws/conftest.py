@@ -58,6 +58,8 @@ SHARES = {
     "test_device_values_agree": 16,
     "test_native_values_agree": 3,
 }
+# Laws that are checked more thoroughly under another name, for operations of which they speak.
+THOROUGH = {"test_every_example_in_both_precisions": "test_native_derivatives_agree"}
 # Pairs of laws and operations that take seconds, in mpmath, in SciPy's own code or in compiling.
 SLOW = {
     ("test_value_agrees_with_oracle", "special.iti0k0.1"),
@@ -81,6 +83,7 @@ def pytest_generate_tests(metafunc):
     if "op" not in metafunc.fixturenames:
         return
     law = metafunc.function.__name__
+    law = THOROUGH.get(law, law)
     parameters = [
         pytest.param(op, id=name, marks=[pytest.mark.slow] * is_passed_over(name, law))
         for name, op in metafunc.config.operations.items()
