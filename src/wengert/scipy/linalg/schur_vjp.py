@@ -40,9 +40,11 @@ def nearly_upper(x: Any, t: Any) -> Any:
     return upper + where(subdiagonal, x, 0.0)
 
 
-def _drop_negligible_blocks(t: Any) -> Any:
-    """Set negligible subdiagonal elements to 0, so that they form no block."""
-    return nearly_upper(t, where(np.abs(value_of(t)) > 0.1, t, 0.0))
+def _separate_blocks(t: Any) -> Any:
+    """Set subdiagonal elements to 0 if they are negligible or overlap with another block."""
+    large = np.abs(value_of(t)) > 0.1
+    follows = np.roll(triangle(large * 1.0, True, strict=True), (1, 1), axis=(-2, -1))
+    return nearly_upper(t, where(large & (follows == 0.0), t, 0.0))
 
 
 def _blocks(t: Any) -> list[tuple[int, int]]:
@@ -106,7 +108,7 @@ def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
     "Its eigenvalues must be distinct; use output='complex' if a 2x2 block is a scaled rotation",
     "22",
     like=1,
-    prepare=lambda t, c: (_drop_negligible_blocks(t), c),
+    prepare=lambda t, c: (_separate_blocks(t), c),
     oracle=_rotation_oracle,
 )
 def schur_rotation(t, c, *, back):
