@@ -25,13 +25,19 @@ load_families()
 EVERY = pairable()
 OURS = [op for op in EVERY if "." not in op.name]
 SPECIAL = [op for op in EVERY if "." in op.name]
-# Jumps of these lie within the steps of differences for a few partners.
-JUMPS = {"remainder", "fmod", "clip"}
+# Their operands lie in short intervals between jumps, which the points of a partner may miss.
+SHORT = {"remainder", "fmod", "clip"}
 
 
 def chosen(ops, name, share):
     """About one in `share` operations, depending on a name."""
     return [op for op in ops if zlib.crc32(f"{name} {op.name}".encode()) % share == 0]
+
+
+def apart(f, g):
+    """Whether f(x, g(x)) has no points: no x is in the domains of both."""
+    (a, b), (c, d) = f.domain[0], g.domain[0]
+    return len(f.domain) > 1 and max(a, c) >= min(b, d)
 
 
 @pytest.mark.sample(3)
@@ -45,7 +51,8 @@ def test_some_pairs(f):
 @pytest.mark.parametrize("f", OURS, ids=lambda op: op.name)
 def test_all_pairs(f):
     report = check_pairs([f], OURS)
-    assert len(report.without_points) <= 8 * (f.name in JUMPS)
+    left_out = set(report.without_points) - {f"{f.name} of {g.name}" for g in OURS if apart(f, g)}
+    assert len(left_out) <= (f.name in SHORT)
     assert report.checked + len(report.without_points) >= len(OURS)
 
 
@@ -84,7 +91,7 @@ def test_pairs_with_operations_of_each_style(style):
             if twice and len(f.domain) < 2:
                 continue
             one = composed(outer, inner, twice, np.random.default_rng(7))
-            assert one is not None or f.name in JUMPS, f.name
+            assert one is not None or f.name in SHORT, f.name
             if one is not None:
                 check_composed(one)
 

@@ -48,6 +48,8 @@ class CodeFacts(NamedTuple):
         Whether it assigns or deletes elements or attributes.
     containers : bool
         Whether it makes a list or dict.
+    elements : bool
+        Whether it reads elements of an object.
     handlers : bool
         Whether it may catch exceptions.
     """
@@ -60,6 +62,7 @@ class CodeFacts(NamedTuple):
     writes_globals: bool
     stores: bool
     containers: bool
+    elements: bool
     handlers: bool
 
 
@@ -78,6 +81,7 @@ def code_facts(code: CodeType) -> CodeFacts:
         found.writes,
         found.stores,
         found.containers,
+        found.elements,
         found.handlers,
     )
 
@@ -97,7 +101,7 @@ class _CodeSearch:
         self.free: set[str] = set()
         self.members: set[str] = set()
         self.branches = self.calls = self.writes = self.stores = False
-        self.containers = self.handlers = False
+        self.containers = self.elements = self.handlers = False
 
     def search(self, code: CodeType) -> None:
         previous, loaded_global = "", None  # the global variable that was loaded just before
@@ -129,6 +133,8 @@ class _CodeSearch:
                 self.writes = True
             elif opcode in ("BUILD_LIST", "BUILD_MAP", "BUILD_CONST_KEY_MAP"):
                 self.containers = True
+            elif opcode == "BINARY_SUBSCR" or instruction.argrepr == "[]":  # since Python 3.14
+                self.elements = True
             elif opcode in _STORE_OPCODES:
                 self.stores = True
             elif "JUMP" in opcode or opcode in ("FOR_ITER", "CONTAINS_OP"):

@@ -94,6 +94,7 @@ def _function(fun: FunctionType) -> FunctionType:
         or facts.handlers
         or facts.containers  # which may be indexed by traced numbers
         or any(type(fun.__globals__.get(name)) in _CONTAINERS for name in facts.names)
+        or (facts.elements and _uses_arrays(fun, facts))
         or not _REPLACED_BUILTINS.isdisjoint(facts.names)
         or "sort" in fun.__code__.co_names
     )
@@ -167,6 +168,14 @@ def _is_library_object(x: object) -> bool:
     if isinstance(x, ModuleType):
         return is_library_module(x)
     return isinstance(x, type) and is_library_class(x)
+
+
+def _uses_arrays(fun: FunctionType, facts: CodeFacts) -> bool:
+    """Whether a function refers to arrays, which it may index by traced numbers."""
+    if any(type(fun.__globals__.get(name)) is np.ndarray for name in facts.names):
+        return True
+    cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)
+    return any(name in facts.free and type(_cell_value(c)) is np.ndarray for name, c in cells)
 
 
 def _uses_callable_variables(fun: FunctionType, facts: CodeFacts) -> bool:

@@ -24,7 +24,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
-from wengert.errors import at, user_line
+from wengert.errors import DtypeError, at, user_line
 
 from ..dispatch import counterpart, known_length
 from .boundaries import operand, result
@@ -78,6 +78,7 @@ def _decaying_oracle(x: Any, *, axis: int, factor: float, reverse: bool = False)
 @linear(name="ndimage.decaying_sum", oracle=_decaying_oracle)
 def decaying_sum(x: Any, *, axis: int, factor: float, reverse: bool = False) -> Any:
     """s_i = x_i + factor s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0."""
+    _refuse_integers(x)
     order = [slice(None)] * x.ndim
     order[axis] = slice(None, None, -1 if reverse else 1)
     if not x.size:
@@ -93,7 +94,13 @@ def _(t: Any, x: Any, *, axis: int, factor: float, reverse: bool = False) -> Any
 
 @decaying_sum.spec
 def _(x: Spec, *, axis: int, factor: float, reverse: bool = False) -> Spec:
+    _refuse_integers(x)
     return Spec(x.shape, x.dtype)
+
+
+def _refuse_integers(x: Any) -> None:
+    if x.dtype.kind not in "fc":
+        raise DtypeError(f"ndimage.decaying_sum of {x.dtype}: convert it, x.astype(float).")
 
 
 along(decaying_sum)

@@ -267,6 +267,8 @@ class Expressions(Calls):
         self._store_target(node)
         if isinstance(node.ctx, ast.Load) and _may_be_of_list(node.slice):
             node.value = located(node.value, call("before_load", node.value))
+        elif isinstance(node.ctx, ast.Load) and _may_be_of_array(node.slice):
+            node.value = located(node.value, call("before_array_load", node.value))
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -308,6 +310,12 @@ def _may_be_of_list(index: ast.expr) -> bool:
     if isinstance(index, ast.Constant):
         return type(index.value) is int
     return not isinstance(index, ast.Slice | ast.Tuple | ast.JoinedStr)
+
+
+def _may_be_of_array(index: ast.expr) -> bool:
+    """Whether an index has several parts, one of which may be a traced number."""
+    known = ast.Constant | ast.Slice | ast.Starred
+    return isinstance(index, ast.Tuple) and not all(isinstance(x, known) for x in index.elts)
 
 
 def _cannot_be_lambda(node: ast.AST) -> bool:

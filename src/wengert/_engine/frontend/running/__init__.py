@@ -65,6 +65,7 @@ RUNTIME: dict[str, Any] = {
     "__wg_callee__": calls.callee,
     "__wg_formatted__": calls.formatted,
     "__wg_before_load__": chosen_elements.before_load,
+    "__wg_before_array_load__": chosen_elements.before_array_load,
     "__wg_store_global__": object_changes.store_global,
     "__wg_before_store__": object_changes.before_store,
     "__wg_before_augmented__": object_changes.before_augmented,

@@ -4,7 +4,11 @@
     functions[k](x)   functions[0](x) if k == 0 else functions[1](x) ...
     numbers[key]      the element at the position of the key among the keys
 
-before_load      called with the list or dict of an expression ``x[index]``
+    weights[i, k]     the elements of a constant array
+
+before_load      called with the list, dict or array of an expression ``x[index]``
+before_array_load   the same for an index with several parts
+ArraySource      the array of such an expression
 ListSource, DictSource   the list or dict of such an expression
 ListTarget       the list of a statement ``x[index] = value``
 read_only        an element whose arrays may not be assigned to
@@ -22,10 +26,11 @@ import numpy as np
 
 from wengert._engine.core.branch_aliases import add_unknown
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.handle import Handle, is_traced, link, wrap
+from wengert._engine.core.handle import Handle, is_traced, link, shape_of, wrap
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.ops.indexing.getitem import read
 from wengert.errors import TraceError, at, user_place
 
 from ..state import NotTraceable
@@ -41,7 +46,36 @@ def before_load(x: Any) -> Any:
     """The object of an expression ``x[index]``."""
     if type(x) is dict and current_trace() is not None:
         return DictSource(x)
+    if type(x) is np.ndarray:
+        return before_array_load(x)
     return ListSource(x) if type(x) is list or type(x) is tuple else x
+
+
+def before_array_load(x: Any) -> Any:
+    """The object of an expression ``x[index, ...]``."""
+    if type(x) is not np.ndarray or x.dtype.kind not in "biufc" or current_trace() is None:
+        return x
+    return ArraySource(x)
+
+
+class ArraySource:
+    """The array of an expression ``x[index]``."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if type(index) is tuple else (index,)
+        if not any(map(is_traced_index, parts)):
+            return self._array[index]
+        element = read(self._array, index)
+        if not any(
+            shape_of(i) if isinstance(i, Handle | np.ndarray) else type(i) is list for i in parts
+        ):
+            link(element, wrap(element.node), _same, _refused, shares=True)  # a view in NumPy
+        return element
 
 
 class DictSource:
@@ -171,8 +205,9 @@ def _same(base: Array) -> Any:
 
 def _refused(base: Array, view: Array) -> Any:
     raise TraceError(
-        "assigning to an array that is the element of a list at an index which is not known while "
-        f"a graph is built. Copy it first, table[k].copy(){at(user_place())}."
+        "assigning to an array that is an element of a list, or a part of a constant array, at an "
+        "index which is not known while a graph is built. Copy it first, table[k].copy()"
+        f"{at(user_place())}."
     )
 
 
