@@ -9,8 +9,8 @@ of wengert, but not wengert itself, whose sources are found by PYTHONPATH.  Noth
 is changed.
 
 Prints for each suite how many tests pass with autograd, with the hook, and with the hook and
-`--strict`, and the tests that pass with autograd only.  Seeds of NumPy's generator are the same in
-all runs.
+`--strict`, and the tests that pass with autograd only; without autograd, those that
+fail.  Seeds of NumPy's generator are the same in all runs.
 """
 
 from __future__ import annotations
@@ -95,6 +95,10 @@ def compare(name: str, found: dict[str, dict[str, str]]) -> str:
     lines = [f"{name}: " + ", ".join(f"{kind} {n} of {m}" for kind, (n, m) in counts.items())]
     theirs = found.get("autograd", {})
     for kind, ours in found.items():
+        if not theirs:
+            lines += [
+                f"    {o} with {kind}: {t}" for t, o in ours.items() if o in ("failure", "error")
+            ]
         if not theirs or kind == "autograd":
             continue
         for test in theirs:
