@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
@@ -448,36 +449,16 @@ def test_a_blas_that_is_not_known_is_left_alone():
 
 
 @needs_blas
-def test_the_text_around_a_call(setting, two_for_blas):
-    """A function that asks in the middle how many threads there are."""
-    module = ModuleBuilder()
-    needed = dict(runtime_library.symbols())
-
-    def external(name, address, result, arguments):
-        needed[name] = address
-        return module.declare(name, result, arguments)
-
-    for name, most in (("few", "2"), ("set", None)):
-        f = Function(module, name, [("i64", "flops")], "i32", linkage="")
-        ask = external("blas_get", blas_threads.functions()["blas_get"], "i32", [])
-        with blas_threads.limited(external, f.body, "%flops", most):
-            asked = f.body.value(f"call i32 {ask}()")
-        f.body.write(f"ret i32 {asked}")
-        module.add(f)
-    code = execution_engine.Code(
-        execution_engine.object_of(module.text(execution_engine.heading())), needed
-    )
-    few, by_setting = (
-        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64)(code.address(name))
-        for name in ("few", "set")
-    )
-    before = number()
-    assert (few(1), few(1 << 40)) == (1, 2)
-    wg.set_threads(1)
-    assert by_setting(1 << 40) == 1
-    wg.set_threads(2)
-    assert by_setting(1 << 40) == 2 and by_setting(1) == 1
-    assert number() == before
+@pytest.mark.parametrize(
+    "f",
+    [scipy.linalg.expm, lambda a: np.linalg.solve(a + 0j, a)],
+    ids=["expm", "complex solve"],
+)
+def test_routines_that_use_all_threads_are_limited(f):
+    """OpenBLAS uses all threads for row exchanges of any size."""
+    text = wg.jit(f).lower(np.eye(8)).llvm_ir
+    assert "wengert_blas_enter" in text
+    assert "wengert_blas_enter" not in wg.jit(np.linalg.cholesky).lower(np.eye(8)).llvm_ir
 
 
 def test_the_setting_is_a_module_without_the_compiler():

@@ -24,6 +24,9 @@ _TYPE_PREFIXES = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _MAX_FORTRAN_INTEGER = 2**31 - 1
 _BLAS = frozenset("gemm gemv syrk swap trmm trsm trsv".split())
 _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # routines with another name
+# OpenBLAS uses all threads for these even for a 4 x 4 matrix, which takes 20 us, and milliseconds
+# on a busy machine; for the others it decides by the size.
+_WITH_ALL_THREADS = frozenset(["getrs", "laswp"])
 
 
 def type_prefix(dtype: Dtype) -> str:
@@ -85,6 +88,8 @@ def run(call: KernelCall, s: Section, routine: str, dtype: Dtype, *arguments: An
     *arguments
         A letter ("N"), an int, the i64 of an integer in a pair ("int", name), or a pointer.
     """
+    if routine in _WITH_ALL_THREADS:
+        call.limit_blas_threads()
     library = "blas" if routine in _BLAS else "lapack"
     name = type_prefix(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
     symbol = f"{library}.{name}"

@@ -217,6 +217,7 @@ class KernelCall:
         self._limits = function.body.inside()
         self._memory = function.body.inside()
         self._flops: Length = 0
+        self._limits_threads = False
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
@@ -371,9 +372,16 @@ class KernelCall:
         """
         self._flops = self._flops + flops
 
-    def _limit_blas_threads(self) -> bool:
+    def limit_blas_threads(self) -> None:
+        """Decide by the operations how many threads BLAS uses, even if they are few."""
+        self._limits_threads = True
+
+    def _emit_limit(self) -> bool:
         """Emit the limit on BLAS threads, unless the work is so small that BLAS uses one."""
-        if isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops:
+        is_small = (
+            isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops
+        )
+        if is_small and not self._limits_threads:
             return False
         get_threads = self._of_runtime("wengert_get_threads", "i64", [])
         threads = self._limits.value(f"call i64 {get_threads}()")
@@ -387,7 +395,7 @@ class KernelCall:
         """Write the exit of the function."""
         body = self.function.body
         body.block("leave")
-        if self._limit_blas_threads():
+        if self._emit_limit():
             address = blas_threads.symbols()["wengert_blas_leave"]
             body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")
         if self._scratch_slots:

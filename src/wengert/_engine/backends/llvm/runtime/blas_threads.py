@@ -1,6 +1,5 @@
 """How many threads SciPy's BLAS uses for one call.
 
-    limited      emits calls around a call of BLAS that limit its threads
     symbols      wengert_blas_enter(i64 flops, i64 threads) before it, wengert_blas_leave() after
     functions    the addresses of BLAS's functions for this, if it has them
 
@@ -19,13 +18,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 from wengert._engine.core.fork_safe_locks import lock
 
 from ..ir import execution_engine
-from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.processors import foreign
 from ..tuning import thresholds
 from . import runtime_library
@@ -141,47 +138,3 @@ def _reset(s: Section) -> None:
         some.write(f"call void @blas_set(i32 {before})")
     store(s, "0", "@blas", _USERS)
     s.write("call void @release(ptr @blas)")
-
-
-@contextmanager
-def limited(
-    external: Callable[[str, int, str, Sequence[str]], str],
-    section: Section,
-    flops: Name,
-    threads: Name | None = None,
-) -> Iterator[None]:
-    r"""Emit the calls that limit the threads of BLAS around a call.
-
-    Parameters
-    ----------
-    external : callable
-        ``external(name, address, result, arguments)`` declares a function and returns its name in
-        the LLVM IR, as a kernel's `call.external` does.
-    flops : str
-        Name of an i64: the number of floating-point operations of the call.
-    threads : str, optional
-        Name of an i64: the maximum number of threads; by default the value of `wengert.set_threads`
-        at the time of the call.
-
-    Examples
-    --------
-    >>> from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
-    >>> kernel = Function(ModuleBuilder(), "kernel", [])
-    >>> external = lambda name, address, result, arguments: f"@{name}"
-    >>> with limited(external, kernel.body, "2000", "4"):
-    ...     kernel.body.write("call void @product()")
-    >>> print(*kernel.body.lines(), sep="\n")
-      call void @wengert_blas_enter(i64 2000, i64 4)
-      call void @product()
-      call void @wengert_blas_leave()
-    """
-    addresses = symbols()
-    if threads is None:
-        address = runtime_library.symbols()["wengert_get_threads"]
-        threads = section.value(f"call i64 {external('wengert_get_threads', address, 'i64', [])}()")
-    arguments = ["i64", "i64"]
-    enter = external("wengert_blas_enter", addresses["wengert_blas_enter"], "void", arguments)
-    leave = external("wengert_blas_leave", addresses["wengert_blas_leave"], "void", [])
-    section.write(f"call void {enter}(i64 {flops}, i64 {threads})")
-    yield
-    section.write(f"call void {leave}()")
