@@ -250,7 +250,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def _filled(shape: Any, value: Any, dtype: Any) -> Any:
-    value = as_array(joining.stacked(value))
+    value = as_array(value)
     return spread(value if dtype is None else casts.astype(value, dtype), shape)
 
 

@@ -351,7 +351,7 @@ def apply_along_axis(
     results = []
     for where_ in np.ndindex(*map(operator.index, others)):
         line = indexing.read(arr, (*where_[:axis], slice(None), *where_[axis:]))
-        results.append(as_array(joining.stacked(func1d(line, *args, **kwargs))))
+        results.append(as_array(func1d(line, *args, **kwargs)))
     whole = joining.stack(*results, axis=0)
     inner = results[0].shape
     whole = whole.reshape(others + inner)
@@ -406,7 +406,7 @@ class vectorize(np.vectorize):
         if not isinstance(results[0], tuple):
             return joining.stacked(results).reshape(arrays[0].shape)
         columns = zip(*results, strict=True)
-        return tuple(as_array(joining.stacked(list(c))).reshape(arrays[0].shape) for c in columns)
+        return tuple(as_array(list(c)).reshape(arrays[0].shape) for c in columns)
 
     @staticmethod
     def _once(fun: Any, arrays: Any, index: Any, held: Any, named: Any) -> Any:

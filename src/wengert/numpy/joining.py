@@ -43,7 +43,7 @@ def _pieces(arrays: Any) -> list[Any]:
     """The operands of a join: along the first axis of a tensor, or the items of a list."""
     if isinstance(arrays, Handle):
         return [getitem.read(arrays, i) for i in range(len(arrays))]  # type: ignore[arg-type]
-    return [as_array(joining.stacked(a)) for a in arrays]
+    return [as_array(a) for a in arrays]
 
 
 def _with_options(result: Any, pieces: Sequence[Any], out: Any, dtype: Any, casting: Any) -> Any:
@@ -183,7 +183,7 @@ def _block(x: Any, depth: int, ndim: int) -> Any:
 @counterpart(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Append values; see `numpy.append`."""
-    arr, values = as_array(arr), as_array(joining.stacked(values))
+    arr, values = as_array(arr), as_array(values)
     if axis is None:
         arr, values, axis = ravel(arr), ravel(values), 0
     return joining.concatenate(arr, values, axis=axis)
@@ -198,7 +198,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(axis, arr.ndim)
     obj = _positions(obj, "np.insert")
     n = arr.shape[axis]
-    values = as_array(joining.stacked(values))
+    values = as_array(values)
     if isinstance(n, Dim):
         return _inserted(arr, _single(obj, n, n + 1, "np.insert"), values, axis)
     one = np.ndim(obj) == 0 and not isinstance(obj, slice)
@@ -353,7 +353,7 @@ def _ends(n: Any, sections: Any) -> list[Any]:
 @counterpart(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Equal pieces, or pieces between given positions; see `numpy.split`."""
-    ary = as_array(joining.stacked(ary))
+    ary = as_array(ary)
     axis = normalize_axis_index(axis, ary.ndim)
     return _cut(ary, indices_or_sections, axis, np.split)
 
@@ -361,7 +361,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 @counterpart(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Pieces as equal as possible; see `numpy.array_split`."""
-    ary = as_array(joining.stacked(ary))
+    ary = as_array(ary)
     axis = normalize_axis_index(axis, ary.ndim)
     return _cut(ary, indices_or_sections, axis, np.array_split)
 
@@ -375,14 +375,14 @@ def _split_along(name: str, axis: int, ary: Any, sections: Any) -> list[Any]:
 @counterpart(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the second axis, or the only one; see `numpy.hsplit`."""
-    ary = as_array(joining.stacked(ary))
+    ary = as_array(ary)
     return _split_along("hsplit", 0 if ary.ndim == 1 else 1, ary, indices_or_sections)
 
 
 @counterpart(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the first axis; see `numpy.vsplit`."""
-    ary = as_array(joining.stacked(ary))
+    ary = as_array(ary)
     if ary.ndim < 2:
         raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
@@ -391,14 +391,14 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 @counterpart(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along the third axis; see `numpy.dsplit`."""
-    ary = as_array(joining.stacked(ary))
+    ary = as_array(ary)
     return _split_along("dsplit", 2, ary, indices_or_sections)
 
 
 @counterpart(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, without it; see `numpy.unstack`."""
-    x = as_array(joining.stacked(x))
+    x = as_array(x)
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     axis = normalize_axis_index(axis, x.ndim)

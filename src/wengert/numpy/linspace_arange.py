@@ -224,7 +224,7 @@ def geomspace(
 ) -> Any:
     """A geometric sequence between two ends; see `numpy.geomspace`."""
     # NumPy's promotion: double precision, unless a dtype is given.
-    ends = [as_array(joining.stacked(a)) for a in (start, stop)]
+    ends = [as_array(a) for a in (start, stop)]
     wide = np.result_type(*[a.dtype for a in ends], float(num), np.dtype(dtype))
     start, stop = _ends(*[casts.astype(a, wide) for a in ends])
     traced = is_traced(start) or is_traced(stop)

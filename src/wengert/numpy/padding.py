@@ -122,7 +122,7 @@ def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
 
 def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
     """The values for the two sides of an axis, from an argument that may be given for all axes."""
-    values = as_array(joining.stacked(values))
+    values = as_array(values)
     whole = spread(values, (ndim, 2))
     return getitem.read(whole, (axis, 0)), getitem.read(whole, (axis, 1))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of
 from wengert._engine.core.symbolic.dim import is_symbolic
-from wengert._engine.ops import casts, joining, shapes
+from wengert._engine.ops import casts, shapes
 from wengert._engine.ops.elementwise import selection
 from wengert._engine.ops.indexing import getitem
 from wengert._engine.tensor.numpy_dispatch import (
@@ -40,7 +40,7 @@ __all__ = ["put", "put_along_axis", "place", "putmask", "copyto"]
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write to positions of the flattened array; see `numpy.put`."""
     positions = in_range(values(ind), a.size, mode).ravel()
-    new = shapes.reshape(as_array(joining.stacked(v)), shape=(-1,))
+    new = shapes.reshape(as_array(v), shape=(-1,))
     if positions.size == 0 or new.size == 0:
         return
     if new.size != positions.size:
@@ -78,7 +78,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 @counterpart(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Write the values in sequence where the mask is true; see `numpy.place`."""
-    new = as_array(joining.stacked(vals))
+    new = as_array(vals)
     if is_traced(mask) or is_symbolic(shape_of(arr)):
         chosen = values(mask).astype(bool)
         before = np.cumsum(chosen).reshape(chosen.shape) - 1
@@ -103,7 +103,7 @@ def _choose_into(arr: Any, mask: Any, new: Any, which: Any, what: str) -> None:
 @counterpart(np.putmask)
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Write values at the same positions where the mask is true; see `numpy.putmask`."""
-    flat = shapes.reshape(as_array(joining.stacked(values)), shape=(-1,))
+    flat = shapes.reshape(as_array(values), shape=(-1,))
     if is_traced(mask) or is_symbolic(shape_of(a)):
         if flat.size:
             which = numbers(as_array(a).size).reshape(shape_of(a))
@@ -119,7 +119,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 @counterpart(np.copyto)
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write an array into another; see `numpy.copyto`."""
-    src = as_array(joining.stacked(src))
+    src = as_array(src)
     given = dtype_of(src)
     if not isinstance(given, np.dtype):  # a Python number, whose dtype is weak
         given = np.result_type(given, dst.dtype)

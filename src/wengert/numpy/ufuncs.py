@@ -20,7 +20,7 @@ from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import axes_of
-from wengert._engine.ops import casts, cumulative, joining, reductions
+from wengert._engine.ops import casts, cumulative, reductions
 from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.ops.indexing import getitem, masks
 from wengert._engine.ops.shapes import reshape
@@ -256,7 +256,7 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
             plain_index = tuple(value_of(part) for part in index)
         ufunc.at(x, plain_index, *[value_of(v) for v in operands])
         return
-    v = as_array(joining.stacked(operands[0])) if operands else None
+    v = as_array(operands[0]) if operands else None
     template, parts = getitem.split_index(index)
     if v is not None and ufunc in (np.add, np.subtract):
         new = _added(ufunc, x, v, template, parts)

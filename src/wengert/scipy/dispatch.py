@@ -24,7 +24,6 @@ from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where as choose
-from wengert._engine.ops.joining import stacked
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 
 from ..errors import TraceError, at, user_line
@@ -80,7 +79,7 @@ def array_of(x: Any) -> Any:
 
     Functions of SciPy's solvers may return lists, and sparse Jacobians and Hessians.
     """
-    return x.toarray() if hasattr(x, "toarray") else as_array(stacked(x))
+    return x.toarray() if hasattr(x, "toarray") else as_array(x)
 
 
 def known_length(n: Any, what: str) -> int:

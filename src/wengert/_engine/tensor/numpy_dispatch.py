@@ -27,7 +27,7 @@ from wengert._engine.ops import creation
 from wengert._engine.ops.casts import broadcast_to
 from wengert._engine.ops.indexing.window_functions import applied, has_windows
 from wengert._engine.ops.indexing.windows import Window
-from wengert._engine.ops.joining import NESTED, holds_handles
+from wengert._engine.ops.joining import NESTED, holds_handles, stacked
 from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_line
 
 from .numpy_protocols import FUNCTIONS
@@ -75,7 +75,9 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
 
 def as_array(x: Any) -> Any:
-    """`x` if it is a tensor, else ``np.asarray(x)``."""
+    """`x` if it is a tensor, else ``np.asarray(x)``; nested lists may contain tensors."""
+    if isinstance(x, list | tuple):
+        x = stacked(x)
     if isinstance(x, Handle):
         return x
     try:
@@ -87,7 +89,8 @@ def as_array(x: Any) -> Any:
 
 def as_tensor(x: Any) -> Any:
     """`x` if it is a tensor, else a constant one."""
-    return x if isinstance(x, Handle) else wrap(constant(as_array(x)))
+    x = as_array(x)
+    return x if isinstance(x, Handle) else wrap(constant(x))
 
 
 def plain(x: Operand | list[int]) -> Any:

@@ -17,7 +17,7 @@ import scipy.integrate
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import casts, joining
+from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
@@ -137,7 +137,7 @@ def odeint(
             f"args=(x,){at(user_line())}."
         )
     rhs = _by_time(func, args, tfirst)
-    times, state = _times(t), as_array(joining.stacked(y0))
+    times, state = _times(t), as_array(y0)
     state = state if state.shape else state.reshape(1)
     # `rhs` has the arguments already.
     others = {"rtol": rtol, "atol": atol, "args": args, "tcrit": tcrit}
@@ -163,7 +163,7 @@ def odeint(
 
 def _times(t: Any) -> Any:
     """The times as a vector; those that are known are checked to be in order."""
-    times = as_array(joining.stacked(t))
+    times = as_array(t)
     if len(times.shape) != 1 or not times.shape[0]:
         raise ShapeError(
             f"odeint: `t` has shape {tuple(times.shape)}, and must be a vector of at least one "
@@ -180,7 +180,7 @@ def _critical(tcrit: Any) -> Any:
     """The critical times as a vector; None if there are none."""
     if tcrit is None:
         return None
-    times = as_array(joining.stacked(tcrit))
+    times = as_array(tcrit)
     times = times if times.shape else times.reshape(1)
     return times * 1.0 if times.shape[0] else None
 
@@ -199,7 +199,7 @@ def _by_time(f: Callable[..., Any], args: tuple[Any, ...], tfirst: bool) -> Call
 
 def _jacobian(jac: Callable[..., Any], is_transposed: bool) -> Callable[..., Any]:
     def matrix(time: Any, y: Any) -> Any:
-        out = as_array(joining.stacked(jac(time, y)))
+        out = as_array(jac(time, y))
         return out.T if is_transposed else out
 
     return matrix
@@ -235,7 +235,7 @@ def _states(rhs: Callable[..., Any], times: Any, state: Any, options: IvpOptions
         outcome = with_nan_derivatives(outcome, found.values)
     _, states, *steps = outcome.saved
     # No step is taken in an interval of length 0; its states move along the flow.
-    flow = state + as_array(joining.stacked(rhs(times[0], state))) * (times - times[0])[:, None]
+    flow = state + as_array(rhs(times[0], state)) * (times - times[0])[:, None]
     states = np.where(times[0] == times[-1], flow, states)
     states = np.where(_in_order(times), states, np.nan) if is_traced(times) else states
     return (states, _step_info(steps, message)) if options.keeps_steps else states

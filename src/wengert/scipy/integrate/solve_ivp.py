@@ -20,7 +20,6 @@ from wengert._engine.core import display, pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.recording import no_grad
-from wengert._engine.ops import joining
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
@@ -211,7 +210,7 @@ def uses_tensors(
 
 def _times(t_eval: Any, t0: Any, t1: Any, what: str) -> Any:
     """The times of the result, checked as in SciPy."""
-    times = as_array(joining.stacked(t_eval))
+    times = as_array(t_eval)
     if len(times.shape) != 1:
         raise ShapeError(f"{what}: `t_eval` must be 1-dimensional{at(user_line())}.")
     if any(map(is_traced, (times, t0, t1))):

@@ -78,6 +78,12 @@ def _singular_logpdf(deviations: Any, matrix: Any) -> Any:
     return np.where(np.sqrt(np.sum(off_range**2, axis=-1)) < 1e3 * limit, out, -np.inf)
 
 
+def _length_of(mean: Any) -> Any:
+    """The number of components of a mean; None if it is a number or not given."""
+    shape = () if mean is None else as_array(mean).shape
+    return shape[-1] if shape else None
+
+
 def _key_of(random_state: Any, what: str) -> Any:
     """The key of `random_state`."""
     if random_state is None:
@@ -93,7 +99,7 @@ class _MultivariateNormal:
 
     def _deviations_and_covariance(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
         """The deviations from the mean as vectors, and the covariance as a matrix."""
-        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        count = _length_of(mean)
         matrix = _as_covariance(cov, count)
         size = shape_of(matrix)[0]
         x = real(x, "x")
@@ -124,14 +130,14 @@ class _MultivariateNormal:
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""
-        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        count = _length_of(mean)
         lower, half_logdet = _cholesky(_as_covariance(cov, count), "cov")
         return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half_logdet
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = (), random_state: Any = None) -> Any:
         """Random vectors, (*size, n), differentiable with respect to mean and covariance."""
         rng_key = _key_of(random_state, "multivariate_normal")
-        count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
+        count = _length_of(mean)
         matrix = _as_covariance(cov, count)
         mean = np.zeros(shape_of(matrix)[0]) if mean is None else mean
         return functions.multivariate_normal(rng_key, mean, matrix, size)

@@ -20,7 +20,7 @@ from wengert._engine.control_flow.eager_loops import becomes_node
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.ops import casts, joining
+from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
@@ -262,7 +262,7 @@ def checked_state(y0: Any, what: str) -> Any:
     ShapeError, DtypeError
         It is not a vector of numbers.
     """
-    y0 = as_array(joining.stacked(y0))
+    y0 = as_array(y0)
     if y0.dtype.kind not in "biufc":
         raise DtypeError(
             f"{what}: y0 is an array of {y0.dtype}, and must be one of numbers{at(user_line())}."

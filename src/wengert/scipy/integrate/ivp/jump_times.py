@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert._engine.control_flow import cond
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.ops import casts, joining
+from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
@@ -141,7 +141,7 @@ def checked_jumps(times: Any, what: str) -> Any:
     """
     if times is None:
         return None
-    times = as_array(joining.stacked(times))
+    times = as_array(times)
     if len(times.shape) > 1:
         raise ShapeError(
             f"{what}: jump_ts has shape {tuple(times.shape)}, and must be a vector of times"

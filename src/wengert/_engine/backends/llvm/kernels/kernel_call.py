@@ -217,7 +217,7 @@ class KernelCall:
         self._limits = function.body.inside()
         self._memory = function.body.inside()
         self._flops: Length = 0
-        self._limits_threads = False
+        self._single_thread_flops = thresholds.blas_single_thread_flops
         self.section = function.body.inside()
 
     def number(self, length: Length) -> Name:
@@ -374,14 +374,11 @@ class KernelCall:
 
     def limit_blas_threads(self) -> None:
         """Decide by the operations how many threads BLAS uses, even if they are few."""
-        self._limits_threads = True
+        self._single_thread_flops = 0
 
     def _emit_limit(self) -> bool:
         """Emit the limit on BLAS threads, unless the work is so small that BLAS uses one."""
-        is_small = (
-            isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops
-        )
-        if is_small and not self._limits_threads:
+        if isinstance(self._flops, int) and self._flops < self._single_thread_flops:
             return False
         get_threads = self._of_runtime("wengert_get_threads", "i64", [])
         threads = self._limits.value(f"call i64 {get_threads}()")
