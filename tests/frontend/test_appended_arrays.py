@@ -184,6 +184,49 @@ def counted_before_an_element_is_modified(x):
     return n * np.sum(np.array(out) ** 2)
 
 
+@SHARED.append
+def an_array_from_before_a_loop_that_ends_early(x):
+    out = []
+    y = x * 2.0
+    for i in range(N):
+        out.append(y)
+        if x[1] * 20.0 < i:
+            break
+    y[1] = x[0]
+    return np.sum(np.array(out) ** 2)
+
+
+@SHARED.append
+def modified_and_appended_in_a_loop_that_ends_early(x):
+    out = []
+    y = x * 1.0
+    for i in range(N):
+        y *= 0.9
+        if x[0] > 0.02 * i:
+            out.append(y)
+        if np.sum(y) < 1.0:
+            break
+    return np.sum(np.array(out) ** 2)
+
+
+@SHARED.append
+def the_last_one_modified_in_a_loop(x):
+    out, y = filled(x)
+    for _ in range(N):
+        y *= 0.9
+        y = y + x
+    return np.sum(np.array(out) ** 2) + np.sum(y)
+
+
+@SHARED.append
+def elements_modified_in_a_loop_by_their_positions(x):
+    out, _ = filled(x)
+    for i in range(N):
+        out[-1][i % 5] *= 0.9
+        out[2][i % 5] *= 0.8
+    return np.sum(np.array(out) ** 2)
+
+
 @REFUSED.append
 def rows_of_a_matrix(x):
     A = np.outer(np.ones(N), x)
@@ -284,6 +327,32 @@ def the_last_one_of_a_list_of_unknown_length(x):
     n = len(out)
     y *= 0.5
     return n * np.sum(np.array(out) ** 2)
+
+
+@REFUSED.append
+def an_array_that_is_appended_again(x):
+    out = []
+    y = x * 1.0
+    for i in range(N):
+        if x[0] > 0.01 * i:
+            y = y + x
+        out.append(y)
+    out[3] *= 0.5
+    return np.sum(np.array(out) ** 2)
+
+
+@REFUSED.append
+def a_list_of_unknown_length_of_which_elements_are_modified(x):
+    out = []
+    y = x * 1.0
+    for _ in range(N):
+        y = y + x
+        out.append(y)
+        if np.sum(y) > 20.0:
+            break
+    for v in out:
+        v[1] = 0.5
+    return np.sum(y)
 
 
 @REFUSED.append

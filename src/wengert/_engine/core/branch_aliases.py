@@ -12,9 +12,11 @@ the same memory, where the conditions hold; where a condition is not known, usin
 afterwards is an error.
 
 add_choices    record that an array has the memory of others on conditions
+add_overlapping   record that rows of an array may be the same array
 add_unknown    record that arrays may share memory, on conditions that are not known
 set_memories   record the memories of an array
 forget         separate an array from others
+forget_all     separate the arrays of a traced block
 choices_of     the memories that an array has on conditions
 memories_of    these, and the one that it has otherwise
 own_memory     the latter
@@ -42,6 +44,7 @@ from .handle import (
 )
 from .loop_rows import LoopRow, source_of
 from .op import lookup
+from .recording import current_trace
 
 
 class ArrayMemory:
@@ -169,6 +172,7 @@ def add_choices(handle: Handle, others: Sequence[tuple[Handle | ArrayMemory, Any
             both = _both(condition, inner)
             found[memory] = _either(found[memory], both) if memory in found else both
     aliases = _aliases(handle)
+    _note(handle)
     for memory, condition in found.items():
         memory.add(handle)
         aliases.choices.append(PossibleMemory(memory, condition))
@@ -187,6 +191,7 @@ def set_memories(handle: Handle, memories: Sequence[PossibleMemory], group: obje
     """
     aliases = _aliases(handle)
     aliases.group = group
+    _note(handle)
     for one in memories:
         one.memory.add(handle)
         aliases.choices.append(one)
@@ -205,6 +210,21 @@ def forget(handle: Handle) -> None:
     aliases.choices, aliases.unknown = [], []
 
 
+def _note(handle: Handle) -> None:
+    """Note a new array of a block, which is separated from others when the block is left."""
+    session = current_trace()
+    if session is not None and session.isolated:
+        session.aliased.append(weakref.ref(handle))
+
+
+def forget_all(references: Sequence[weakref.ref[Handle]]) -> None:
+    """Separate the arrays of a traced block, of which only the results are used, from others."""
+    for reference in references:
+        handle = reference()
+        if handle is not None:
+            forget(handle)
+
+
 def _in_same_group(a: Handle, b: Handle) -> bool:
     group = _aliases(a).group
     return group is not None and group is _aliases(b).group
@@ -220,6 +240,11 @@ def add_unknown(pairs: Sequence[tuple[Handle, Handle]], one_way: bool = False) -
         for one, other in ((a, b),) if one_way else ((a, b), (b, a)):
             if a is not b and not any(ref() is other for ref in _aliases(one).unknown):
                 _aliases(one).unknown.append(weakref.ref(other))
+
+
+def add_overlapping(handle: Handle) -> None:
+    """Record that elements of a list, which are rows of an array, may be the same array."""
+    _aliases(handle).unknown.append(weakref.ref(handle))
 
 
 class _Active(threading.local):

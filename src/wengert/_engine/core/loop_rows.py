@@ -109,15 +109,30 @@ def node_of(row: LoopRow) -> Node:
 
 
 def set_node(row: LoopRow, node: Node) -> None:
-    """Give a row another node; from then on it is an ordinary tensor."""
+    """Give a row another node; from then on it is an ordinary tensor.
+
+    With the node that it had as a row it becomes one again, as when a traced block is left.
+    """
     slots: Any = row
-    slots._block, slots._made = None, (source_of(row), node)
+    block, session = slots._block, current_trace()
+    before = slots._made[0] if block is None else (block, node_of(row))
+    if node is before[1]:
+        slots._block, slots._made = before[0], (_LEFT, node)
+        return
+    inner = session if session is not None and session.isolated else None
+    if block is not None and inner is not None and block.root.node.serial < inner.since:
+        inner.written.setdefault(row, before[1])  # which was made in the session
+    slots._block, slots._made = None, (before, node)
+
+
+_LEFT = object()  # in the place of the session that has made a node: it has been left
 
 
 def source_of(row: LoopRow) -> Any:
     """The array that a row is of, or was of until it was modified."""
     slots: Any = row
-    return slots._made[0] if slots._block is None else slots._block.root
+    block = slots._made[0][0] if slots._block is None else slots._block
+    return block.root
 
 
 def rows_of(block: RowBlock) -> Iterator[Any]:

@@ -92,6 +92,8 @@ class Session:
         In a loop body: by name, the sizes that are known only in a step of the loop, as nodes of
         the size plus one (ops/indexing/traced_slices.py). `length_names` has the name for each
         expression; names in the enclosing sessions (`around`) are used too.
+    aliased : list of weak references
+        New arrays that share memory on conditions (branch_aliases.py).
     checks : Checks or None
         The NaN checks of every value (`nonfinite_checks`); then nothing is traced.
     """
@@ -114,6 +116,7 @@ class Session:
         self.lengths: dict[str, Node] | None = None
         self.length_names: dict[Any, str] = {}
         self.around: Session | None = None
+        self.aliased: list[Any] = []
 
     def enter(self, node: Node) -> None:
         """Start recording derivatives of this node."""

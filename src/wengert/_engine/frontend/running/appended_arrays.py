@@ -22,6 +22,7 @@ from typing import Any
 
 from wengert._engine.core.branch_aliases import (
     PossibleMemory,
+    add_overlapping,
     add_unknown,
     choices_of,
     own_memory,
@@ -72,6 +73,8 @@ def relate_appended(
     unknown: list[tuple[Handle, Handle]] = []
     sources = [_sources(memory, a.arrays) for a in appended]
     for one, found in zip(appended, sources, strict=True):
+        if _may_repeat(memory, found):
+            add_overlapping(one.source)
         unknown += [(one.source, x) for x in found.all().values() if memory.is_older(x)]
         for key, x in memory.at_end.items():
             result = results[key[0]][key[1]]
@@ -96,6 +99,14 @@ def _may_be(appended: Sources, end: Sources) -> bool:
     if not appended.direct.keys().isdisjoint(end.direct):
         return True
     return not appended.all().keys().isdisjoint(end.earlier)
+
+
+def _may_repeat(memory: LoopMemory, appended: Sources) -> bool:
+    """Whether iterations may append an array that an earlier one has appended."""
+    if not appended.direct.keys().isdisjoint(appended.earlier):
+        return True
+    kept = [memory.sources(x).earlier for x in memory.at_end.values()]
+    return any(not appended.earlier.keys().isdisjoint(arrays) for arrays in kept)
 
 
 def _relate_last(

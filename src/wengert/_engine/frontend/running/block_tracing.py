@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from wengert._engine.core.branch_aliases import forget_all
 from wengert._engine.core.concretization import IntegersWanted, want
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
 from wengert._engine.core.message_order import OrderWanted
@@ -61,6 +62,9 @@ class TracedBlock(NamedTuple):
         The objects that it creates and changes.
     final : mapping
         The final nodes of modified arrays that existed before the block, and of their views.
+    aliased : sequence of weak references
+        Its arrays that share memory on conditions; `forget_all` separates them once the results
+        have been recorded.
     """
 
     result: Any
@@ -73,6 +77,7 @@ class TracedBlock(NamedTuple):
     targets: Mapping[AssignmentTarget, Any] = MappingProxyType({})
     log: ChangeLog | None = None
     final: Mapping[Handle, Node] = MappingProxyType({})
+    aliased: Sequence[Any] = ()
 
     def at_end(self, value: Any) -> Any:
         """A value with arrays from before the block as they are at its end.
@@ -134,8 +139,10 @@ def traced(
             try:
                 result = block()
             except (NotTraceable, RecursionError, IntegersWanted, OrderWanted):
+                forget_all(session.aliased)
                 raise
             except Exception as error:
+                forget_all(session.aliased)
                 error = hidden(error) or error
                 if may_raise and not isinstance(error, WengertError):
                     _note_place(error)
@@ -151,9 +158,8 @@ def traced(
             targets = log.assigned_targets()
             final = {h: h.node for h in (*session.written, *session.views, *known_arrays)}
     lengths = session.lengths or {}
-    return TracedBlock(
-        result, values, modified, session.since, checks, None, lengths, targets, log, final
-    )
+    rest = lengths, targets, log, final, session.aliased
+    return TracedBlock(result, values, modified, session.since, checks, None, *rest)
 
 
 def refuse_references(block: TracedBlock, values: Iterable[tuple[str, Any]]) -> None:

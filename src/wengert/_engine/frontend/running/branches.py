@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.branch_aliases import forget_all
 from wengert._engine.core.handle import AMBIGUOUS, Handle, is_traced, make_ambiguous, rebind
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
@@ -147,20 +148,30 @@ def _conditional(
     live: Sequence[str],
     lists: SharedVariables | None = None,
     block: Thunk | None = None,
-) -> Any:
+) -> None:
     """Trace both branches, and give variables and arrays the values of the selected one.
 
     Values that the branches append to `lists` become results of the node too.  `block` identifies
     the statement, as `then` does by default.
     """
-    filled = lists or SharedVariables(())
-    found = with_slice_lengths(
-        lambda slices: _traced_branches(test, (other, then), variables, live, filled, slices),
-        block or then,
-    )
+    filled, aliased = lists or SharedVariables(()), list[Any]()
+    runs = other, then
+    try:
+        found = with_slice_lengths(
+            lambda slices: _traced_branches(test, runs, variables, live, filled, slices, aliased),
+            block or then,
+        )
+        if isinstance(found, _TracedBranches):
+            _assign_results(found, test, variables, filled)
+    finally:
+        forget_all(aliased)
     if not isinstance(found, _TracedBranches):
-        _continue_with_other(test, found, (other, then))
-        return
+        _continue_with_other(test, found, runs)
+
+
+def _assign_results(
+    found: _TracedBranches, test: Any, variables: SharedVariables, filled: SharedVariables
+) -> None:
     remaining = iter(found.outs)
     spec = iter(found.specs)
     results_of: dict[str, list[Any]] = {}
@@ -191,6 +202,7 @@ def _traced_branches(
     live: Sequence[str],
     lists: SharedVariables,
     slices: SliceLengths | None,
+    aliased: list[Any],
 ) -> _TracedBranches | list[TracedBlock]:
     """Trace both branches, and add the node; only the branches if one of them raises."""
     blocks, appended, collecting = [], [], Collecting(list(lists.read().values()))
@@ -199,6 +211,7 @@ def _traced_branches(
         try:
             with collecting.block():
                 blocks.append(traced(run, variables, may_raise=True, slices=lengths))
+            aliased += blocks[-1].aliased
         finally:
             if slices is not None and lengths is not None:
                 slices.names.update(lengths.names)

@@ -17,13 +17,15 @@ pieces_of     values, some of which may not have been appended, as a piece
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import Handle, shape_of, wrap
+from wengert._engine.core.branch_aliases import add_unknown, may_share
+from wengert._engine.core.handle import Handle, owner_of_memory, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
@@ -142,6 +144,8 @@ class FilledList:
         self._columns: list[Window] | None = None
         self._piece: RowPiece | None = None
         self._nodes: list[Node] = []  # of the arrays when the columns were made
+        self._made: list[Window] = []  # the columns, and their nodes when they were made
+        self._made_nodes: list[Node] = []
         self._session = current_trace()
 
     def add(self, value: Any) -> None:
@@ -158,15 +162,30 @@ class FilledList:
     def columns(self) -> list[Window]:
         """For each numeric leaf of an element, its values in all elements."""
         nodes = [x.node for v in self._values for x in arrays_in_element(v)]
-        if self._columns is None or any(
-            a is not b for a, b in zip(nodes, self._nodes, strict=True)
-        ):
+        if self._columns is None or not all(map(operator.is_, nodes, self._nodes)):
+            if any(
+                c.whole.node is not n for c, n in zip(self._made, self._made_nodes, strict=True)
+            ):
+                raise self.refusal("a change of the list after a change of an array in it")
             self._piece, self._nodes = pieces_of(self._values), nodes
             if not nodes:  # numbers, which do not change
                 self._values = [self._piece]
             (places,) = true_positions(self._piece.mask)
             self._columns = [Window(x[places.whole], places.ranges) for x in self._piece.leaves]
+            self._note_shared()
         return self._columns
+
+    def _note_shared(self) -> None:
+        """Make it an error to use what shares memory with an element after a store to it."""
+        self._made = self._columns or []
+        self._made_nodes = self._nodes_now()
+        arrays = [x for v in self._values for x in arrays_in_element(v)]
+        others = {id(y): y for x in arrays for y in may_share(x) if y is not owner_of_memory(x)}
+        pairs = [(c.whole, y) for c in self._made for y in others.values()]
+        add_unknown(pairs, one_way=True)
+
+    def _nodes_now(self) -> list[Node]:
+        return [c.whole.node for c in self._made]
 
     def _element(self, leaves: Sequence[Any]) -> Any:
         assert self._piece is not None

@@ -208,7 +208,7 @@ class MaskedRows:
 
     def finish(self, stacked: list[Any], length: int, variables: SharedVariables) -> None:
         """Append the values of all iterations to the list; see `Rows.finish`."""
-        flat = [x.reshape((-1, *x.shape[2:])) for x in stacked]
+        flat = [wrap(x.reshape((-1, *x.shape[2:])).node) for x in stacked]
         self.appended = [AppendedArrays(self._arrays, x, []) for x in flat[:-1]]
         piece = self._piece._replace(leaves=flat[:-1], mask=flat[-1])
         append_unknown(self._target, piece, variables)
@@ -272,7 +272,7 @@ class _AppendedValue:
         if self._is_stacked:
             array = stacked[0]
             inner_length = array.shape[1]
-            flat = array.reshape((length * inner_length, *array.shape[2:]))
+            flat = wrap(array.reshape((length * inner_length, *array.shape[2:])).node)
             rows = list(rows_of(RowBlock(length * inner_length, flat)))
             last = rows[-inner_length:] if inner_length == len(self._arrays) else []
             self.appended = [AppendedArrays(self._arrays, flat, last)]

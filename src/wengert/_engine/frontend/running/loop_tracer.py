@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow.closure_conversion import output
+from wengert._engine.core.branch_aliases import forget_all
 from wengert._engine.core.handle import Handle, is_traced, make_ambiguous, rebind, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import lookup
@@ -93,6 +94,7 @@ class LoopTracer:
         self._before = variables.read()
         self._by_reference: set[str] = set()  # variables that refer to objects which it changes
         self._searches = 0
+        self._aliased: list[Any] = []  # arrays of attempts that share memory on conditions
         self._lists: dict[int, StackedList] = {}
         updated = [self._before[n] for n in facts.updated if n in self._before]
         stored = [
@@ -135,6 +137,7 @@ class LoopTracer:
                     return
         finally:
             self._memory.end()
+            forget_all(self._aliased)
         raise NotTraceable("its variables change their dtypes in each iteration")
 
     # ---- one attempt ---------------------------------------------------------------------------
@@ -189,6 +192,7 @@ class LoopTracer:
         except ListNeeded as error:
             self._stack(error, since)
             return None
+        self._aliased += block.aliased
         known = Identities(self._arrays)
         new = [a for a in block.arrays if a not in known]
         self._arrays += new

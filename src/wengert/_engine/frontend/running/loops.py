@@ -183,7 +183,8 @@ def _run_in_python(
                 _run_in_python(items, body, facts, variables)
 
             remaining = _sharing_variables(remaining, body)
-            if_(not_(stop_flag), remaining, None, facts.assigned, facts.assigned, None)
+            variables_of_branch = facts.assigned, facts.assigned
+            if_(not_(stop_flag), remaining, None, *variables_of_branch, None, facts.filled)
             return
         if stop_flag:
             return

@@ -287,7 +287,8 @@ def _has_lists(value: Any) -> bool:
 
 def _shared_with_rows(rows: Sequence[LoopRow]) -> list[Handle]:
     """The arrays of which elements are rows, and what single rows share memory with."""
-    found = {id(source): source for row in rows for source in [source_of(row)]}
+    sources = {id(source): source for row in rows for source in [source_of(row)]}
+    found = {id(x): x for source in sources.values() for x in may_share(source)}
     for row in rows:
         if getattr(row, "_aliases", None) is not None:
             others = [*may_share(row), *[x for x, _ in own_memory(row).arrays()]]
