@@ -7,13 +7,14 @@ the user's objects, not the copies with which a function is traced (captures/sub
 NAMES                the names of functions of wengert that call an argument in this way
 called_at_run_time   their decorator
 parameter_called     the parameter of one of them that is called, or None
+any_calls            whether one of them is among some objects
 originals_by         a block in which copies of the user's objects have originals
 original             the user's object in place of a copy
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -43,6 +44,11 @@ def parameter_called(fun: object) -> str | None:
     """The name of the first parameter, if a function calls it only when the program runs."""
     known = _parameters.get(id(fun))
     return None if known is None else known[1]
+
+
+def any_calls(objects: Iterable[object]) -> bool:
+    """Whether one of these functions is among some objects."""
+    return any(id(x) in _parameters for x in objects)
 
 
 @contextmanager

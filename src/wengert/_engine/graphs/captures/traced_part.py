@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert._engine.core.bytecode_names import Reads, reads_of
-from wengert._engine.core.callback_arguments import NAMES, parameter_called
+from wengert._engine.core.callback_arguments import NAMES, any_calls, parameter_called
 from wengert._engine.core.lazy_import import LazyModule
 
 from .sources import ABSENT, CaptureSource, Kind
@@ -49,34 +49,44 @@ def traced_part(fun: FunctionType) -> TracedPart:
     """The part of a function that runs while it is traced."""
     code, scope = fun.__code__, fun.__globals__
     reads = reads_of(code)
-    cells = {
-        name: CaptureSource(Kind.CELL, cell, None, name)
+    sources = [
+        CaptureSource(Kind.CELL, cell, None, name)
         for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True)
-    }
-    values = {name: scope.get(name, ABSENT) for name in reads.globals}
-    values |= {name: cell.read() for name, cell in cells.items()}
+    ]
     rest = None
-    if reads.attributes & NAMES or any(parameter_called(x) for x in values.values()):
-        paths = callback_arguments.called_paths(code, code.co_filename)
-        known = {
-            p: _at(p, values) for p in paths if p.partition(".")[0] not in reads.written_globals
-        }
-        parameters = frozenset((p, name) for p, f in known.items() if (name := parameter_called(f)))
-        partials = frozenset(p for p, f in known.items() if f is functools.partial)
-        if parameters:
-            rest = callback_arguments.without_callbacks(
-                code, code.co_filename, parameters, partials
-            )
+    if (
+        not reads.attributes.isdisjoint(NAMES)
+        or any_calls([scope.get(name) for name in reads.globals])
+        or any_calls([source.read() for source in sources])
+    ):
+        rest = _without_callbacks(fun, reads, sources)
     if rest is None:
-        return TracedPart(reads, list(cells.values()), [], frozenset())
+        return TracedPart(reads, sources, [], frozenset())
+    cells = {source.name: source for source in sources}
     remaining = reads_of(rest.code)
     passed = {name: {a for n, a in rest.variables if n == name and a} for name, _ in rest.variables}
     read = [cells.pop(name) for name in rest.code.co_freevars]
-    sources = [source for name, source in cells.items() if name in passed]
+    only_passed = [source for name, source in cells.items() if name in passed]
     names = (passed.keys() & reads.globals) - remaining.globals
-    sources += [CaptureSource(Kind.ITEM, scope, name, name) for name in sorted(names)]
-    callbacks = [(source, passed[source.name]) for source in sources]
+    only_passed += [CaptureSource(Kind.ITEM, scope, name, name) for name in sorted(names)]
+    callbacks = [(source, passed[source.name]) for source in only_passed]
     return TracedPart(remaining, read, callbacks, rest.attributes)
+
+
+def _without_callbacks(
+    fun: FunctionType, reads: Reads, cells: list[CaptureSource]
+) -> callback_arguments.WithoutCallbacks | None:
+    """A function without the callbacks that it passes; None if that is not known."""
+    code = fun.__code__
+    values = {name: fun.__globals__.get(name, ABSENT) for name in reads.globals}
+    values |= {cell.name: cell.read() for cell in cells}
+    paths = callback_arguments.called_paths(code, code.co_filename)
+    known = {p: _at(p, values) for p in paths if p.partition(".")[0] not in reads.written_globals}
+    parameters = frozenset((p, name) for p, f in known.items() if (name := parameter_called(f)))
+    if not parameters:
+        return None
+    partials = frozenset(p for p, f in known.items() if f is functools.partial)
+    return callback_arguments.without_callbacks(code, code.co_filename, parameters, partials)
 
 
 def _at(path: str, values: dict[str, Any]) -> Any:
