@@ -609,3 +609,25 @@ def test_cycle_of_ops():
     y.args = (z, x)
     with pytest.raises(CycleError, match="has a cycle"):
         deriv(z, x)
+
+
+@pytest.mark.parametrize("way", ["eager", "jit", "jvp", "vmap", "interpreted", "loop"])
+def test_an_exception_keeps_the_cause_that_the_user_gave_it(way):
+    @primitive(callback=True)
+    def positive(x):
+        try:
+            return {True: x}[bool(np.all(np.asarray(x) > 0.0))]
+        except KeyError as error:
+            raise ValueError("not positive") from error
+
+    run = {
+        "eager": positive,
+        "jit": wg.jit(positive),
+        "jvp": lambda x: wg.jvp(positive, (x,), (1.0,)),
+        "vmap": lambda x: wg.vmap(positive)(np.array([1.0, x])),
+        "interpreted": wg.jit(positive, backend="interpret"),
+        "loop": wg.jit(lambda x: wg.fori_loop(0, 2, lambda i, c: positive(c), x)),
+    }[way]
+    with pytest.raises(ValueError, match="not positive") as caught:
+        run(-1.0)
+    assert type(caught.value.__cause__) is KeyError

@@ -31,7 +31,7 @@ from .node_info import NodeInfo
 from .op import Op
 from .op_facts import SELECTS, Aliasing
 from .recording import _enabled, _session, recording_session, switches
-from .replaced_errors import as_users, is_users
+from .replaced_errors import as_users, is_users, raise_for
 from .spec import spec_of, unweakened, weakened
 from .static_params import sizes_of
 from .tracing import _Part, eager_info, record
@@ -263,7 +263,7 @@ def _refused(
     """Handle an operation that failed: record a node if a size is symbolic, else raise."""
     if isinstance(error, TracedBranchError) and sizes_of(params):
         return record(op, args, params)
-    raise refusal(op, values, error) from error
+    raise_for(error, refusal(op, values, error))
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:

@@ -17,6 +17,7 @@ by an error of wengert.
 
     mark       mark an exception
     as_users   a marked exception, with a note that names the operation
+    raise_for  raise an exception in place of another one, which is its cause
     is_users   whether an exception is marked
 """
 
@@ -26,7 +27,7 @@ import contextlib
 import re
 from threading import get_ident
 from types import FrameType, TracebackType
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from wengert.errors import TraceError, WengertError, at, is_inside, user_frame
 
@@ -183,6 +184,13 @@ def as_users(error: Exception, note: str) -> Exception:
         error.add_note(note)
         mark(error, True)
     return error
+
+
+def raise_for(raised: Exception, error: Exception) -> NoReturn:
+    """Raise an exception in place of another one, its cause; the same one keeps its own cause."""
+    if error is raised:
+        raise error
+    raise error from raised
 
 
 def is_users(error: BaseException) -> bool:

@@ -38,7 +38,7 @@ from .node_info import NodeInfo
 from .op import Op, lookup
 from .policy import check_cast, chosen
 from .recording import innermost_session, is_recording
-from .replaced_errors import as_users, is_users
+from .replaced_errors import as_users, is_users, raise_for
 from .spec import Spec, is_inexact, spec_of
 from .static_params import frozen, normalized, sizes_of
 from .symbolic.constraints import Demands, demands
@@ -298,7 +298,7 @@ def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, 
         except WengertError:
             raise
         except (TypeError, ValueError, IndexError, OverflowError) as error:
-            raise refused(op, specs, error) from error
+            raise_for(error, refused(op, specs, error))
         if len(_inferred) > _LIMIT:
             _inferred.clear()
         _inferred[key] = result

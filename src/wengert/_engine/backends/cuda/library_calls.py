@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.op import lookup
+from wengert._engine.core.replaced_errors import raise_for
 from wengert._engine.core.static_params import substituted
 from wengert.errors import MatrixError
 
@@ -83,7 +84,7 @@ def called(program: BodyRuns, node: Node, operands: Sequence[Any], sizes: Mappin
     except (OutOfRange, Failed, MemoryError):
         raise
     except Exception as error:
-        raise refusal(node, 0, error) from error
+        raise_for(error, refusal(node, 0, error))
 
 
 def _on_host(

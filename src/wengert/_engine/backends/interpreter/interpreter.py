@@ -29,7 +29,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.index_errors import lookup_error
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
-from wengert._engine.core.replaced_errors import as_users, is_users, mark
+from wengert._engine.core.replaced_errors import as_users, is_users, mark, raise_for
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, located
@@ -253,10 +253,7 @@ class InterpretedProgram:
             # The position of the iterator gives the failed step: no counter is needed.
             step = len(self.steps) - operator.length_hint(ahead) - 1
             index = self.node_indices[step]
-            refused = refusal(self.graph.nodes[index], index, error)
-            if refused is error:  # with the cause that the user gave it
-                raise
-            raise refused from error
+            raise_for(error, refusal(self.graph.nodes[index], index, error))
         return [held[k] for k in self.results]
 
 
