@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.interpreter.interpreter import refusal
+from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import sizes_of, substituted
@@ -132,8 +133,7 @@ class _CallOfNode:
         operands = [_value(table[n], spec) for n, spec in enumerate(operand_specs)]
         op = node.op
         run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
-        with np.errstate(all="ignore"):
-            found = run(*operands, **params)
+        found = call_ignoring_errors(run, *operands, **params)
         results = list(found) if self._several else [found]
         for n, (value, spec) in enumerate(zip(results, result_specs, strict=True), len(operands)):
             _write(table[n], value, spec, node)
