@@ -14,6 +14,7 @@ native_integral      quad as native code
 compiled_integrand   integrands as machine code
 sampled_integrand    integrals of functions that cannot be traced
 solve_ivp            solve_ivp; ivp the methods, their loop and its events
+last_step            the steps of solve_ivp in a graph, of which only the last is known
 lsoda                solve_ivp by SciPy's own loop
 odeint               odeint
 

@@ -27,6 +27,7 @@ from .ivp.dense_output import Interpolant
 from .ivp.events import Event
 from .ivp.initial_value import MESSAGES, IvpOptions, solve
 from .ivp.methods import NATIVE
+from .last_step import LastStep
 from .lsoda import STATIC_OPTIONS, by_lsoda
 
 __all__ = ["solve_ivp", "uses_tensors"]
@@ -63,7 +64,8 @@ def solve_ivp(
         'LSODA' is SciPy's own loop with compiled functions, and has no derivative, events or dense
         output with tensors: use 'BDF' or 'Radau' for stiff problems, 'DOP853' for others.
     t_eval : array_like or Tensor, shape (m,), optional
-        The times of the result; without it the steps, in eager calls only.
+        The times of the result; without it those of the steps. In a graph their number is not
+        known, and only the last can be used: ``t[-1]``, ``y[:, -1]``.
     dense_output : bool
         Whether `sol`, the solution as a function of time, is wanted; in eager calls only.
     events : callable or list of callables, optional
@@ -89,7 +91,7 @@ def solve_ivp(
     ArgumentError, ShapeError, DtypeError
         An argument cannot be.
     TraceError
-        In a graph, without `t_eval`.
+        In a graph, without `t_eval`, other steps than the last are used.
     NotDifferentiableError
         A derivative of 'LSODA' is needed.
 
@@ -173,7 +175,7 @@ def _options(method: Any, options: dict[str, Any], args: tuple[Any, ...]) -> Ivp
     jac = given.get("jac")
     if jac is not None:
         given["jac"] = lambda t, y: _dense(converted(jac)(t, y, *args) if callable(jac) else jac)
-    return IvpOptions(method, **given)
+    return IvpOptions(method, ends_in_graphs=True, **given)
 
 
 def _dense(matrix: Any) -> Any:
@@ -254,6 +256,8 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
         ts = times
         if is_plain:
             ts, ys = ts[: int(value_of(index))], ys[: int(value_of(index))]
+    elif outcome.saved is None:  # the steps, in a graph
+        ts, ys = LastStep(outcome.t, "sol.t"), LastStep(outcome.y, "sol.y")
     else:
         index, ts, ys, *parts = outcome.saved
         count = int(value_of(index))
@@ -278,7 +282,7 @@ def _result(found: Any, save: str, times: Any, has_events: bool) -> Any:
         status = -1
     result = scipy.integrate._ivp.ivp.OdeResult(
         t=ts,
-        y=ys.T,
+        y=ys if isinstance(ys, LastStep) else ys.T,
         sol=sol,
         t_events=t_events,
         y_events=y_events,

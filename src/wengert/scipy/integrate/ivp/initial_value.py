@@ -58,6 +58,7 @@ class IvpOptions:
     min_step : the smallest step; see `Settings`.
     keeps_steps : see `IvpPlan`.
     progress : see `loop_progress`.
+    ends_in_graphs : whether in a graph, instead of all steps, the end is the result.
     """
 
     method: object = "RK45"
@@ -74,6 +75,7 @@ class IvpOptions:
     min_step: Any = None
     keeps_steps: bool = False
     progress: bool | Callable[..., TqdmBar] = False
+    ends_in_graphs: bool = False
 
 
 class IvpSolved(NamedTuple):
@@ -170,6 +172,8 @@ def solve(
         jumps,
         options.min_step,
     )
+    if options.ends_in_graphs and save == "steps" and becomes_node(_leaves(values)):
+        plan = replace(plan, save="end")
     return IvpSolved(method, _in_buffers(plan, values, max_events, what), values)
 
 
@@ -197,7 +201,7 @@ def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: 
     keeps_steps = plan.save in ("steps", "dense")
     keeps_events = bool(plan.events) and max_events is None
     event_capacity = max_events or _FIRST_CAPACITY
-    if becomes_node([*_leaves(values)]):
+    if becomes_node(_leaves(values)):
         if keeps_steps:
             raise TraceError(
                 f"{what}: in a graph the number of steps is not known. Give the times at which the "
