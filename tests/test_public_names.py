@@ -15,7 +15,8 @@ import wengert as wg
 from wengert._engine.core import other_libraries
 
 PACKAGES = """numpy numpy.linalg numpy.fft numpy.random numpy.polynomial scipy scipy.fft
-    scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.signal scipy.special
+    scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.signal scipy.spatial
+    scipy.spatial.distance scipy.special
     scipy.stats bijectors nn nn.functional nn.init nn.training optim data extend testing
     graphs rewrite backends show keep axes debug random
     compiling memory cache compat compat.autograd compat.autograd.numpy compat.autograd.scipy sparse

@@ -180,7 +180,7 @@ _SERIES = "polynomial chebyshev legendre laguerre hermite hermite_e".split()
 NAMESPACES.update({f"numpy.polynomial.{n}": f"wengert.numpy.polynomial.{n}" for n in _SERIES})
 _SCIPY = (
     ".fft .integrate .interpolate .linalg .ndimage .optimize .signal .sparse .sparse.linalg "
-    ".special .stats"
+    ".spatial .spatial.distance .special .stats"
 ).split()
 NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in ("", *_SCIPY)})
 FAMILIES += [

@@ -30,7 +30,7 @@ SPACES = {
     "scipy": {
         f"scipy.{name}": "reference/generated"
         for name in """fft integrate interpolate linalg ndimage optimize signal sparse
-            sparse.linalg special stats""".split()
+            sparse.linalg spatial.distance special stats""".split()
     },
 }
 SCALARS = "reference/arrays.scalars.html"

@@ -21,8 +21,8 @@ GROUPS: dict[str, str] = {
         wengert.numpy.polynomial""",
     "SciPy": """wengert.scipy wengert.scipy.fft wengert.scipy.integrate wengert.scipy.interpolate
         wengert.scipy.linalg wengert.scipy.ndimage wengert.scipy.optimize wengert.scipy.signal
-        wengert.scipy.sparse wengert.scipy.sparse.linalg wengert.scipy.special
-        wengert.scipy.stats""",
+        wengert.scipy.sparse wengert.scipy.sparse.linalg wengert.scipy.spatial.distance
+        wengert.scipy.special wengert.scipy.stats""",
     "Models and training": """wengert.nn wengert.nn.functional wengert.nn.init wengert.nn.training
         wengert.optim wengert.data wengert.estimators wengert.onnx""",
     "Graphs and compilation": """wengert.graphs wengert.rewrite wengert.backends wengert.compiling

@@ -10,6 +10,7 @@ ndimage/      scipy.ndimage
 optimize/     scipy.optimize
 signal/       scipy.signal
 sparse/       scipy.sparse
+spatial/      scipy.spatial.distance
 special/      scipy.special
 stats/        scipy.stats
 

@@ -1,6 +1,9 @@
 """The steps of a solution in a graph, of which only the last is known.
 
 LastStep    the `t` or `y` of a solution whose number of steps is not known
+
+Programs that use the end of a solution, ``sol.y[:, -1]``, so need no `t_eval` in compiled
+functions.
 """
 
 from __future__ import annotations

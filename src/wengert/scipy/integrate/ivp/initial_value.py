@@ -172,9 +172,8 @@ def solve(
         jumps,
         options.min_step,
     )
-    if options.ends_in_graphs and save == "steps" and becomes_node(_leaves(values)):
-        plan = replace(plan, save="end")
-    return IvpSolved(method, _in_buffers(plan, values, max_events, what), values)
+    ends = options.ends_in_graphs
+    return IvpSolved(method, _in_buffers(plan, values, max_events, what, ends), values)
 
 
 def _traced_events(
@@ -196,8 +195,12 @@ def _traced_events(
     return plans, graphs
 
 
-def _in_buffers(plan: IvpPlan, values: IvpValues, max_events: int | None, what: str) -> IvpOutcome:
+def _in_buffers(
+    plan: IvpPlan, values: IvpValues, max_events: int | None, what: str, ends_in_graphs: bool
+) -> IvpOutcome:
     """The results, with buffers that are large enough."""
+    if ends_in_graphs and plan.save == "steps" and becomes_node(_leaves(values)):
+        plan = replace(plan, save="end")
     keeps_steps = plan.save in ("steps", "dense")
     keeps_events = bool(plan.events) and max_events is None
     event_capacity = max_events or _FIRST_CAPACITY
