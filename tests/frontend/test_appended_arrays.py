@@ -395,3 +395,75 @@ def test_elements_that_may_have_been_changed_are_refused(f):
     with pytest.raises(TraceError, match="element of a list"):
         wg.trace(f)(X)
     assert np.isfinite(wg.grad(f)(X)).all()
+
+
+# ---- branches that write to elements of a list that a loop has filled ----------------------------
+
+
+def _filled(x):
+    w = x + 1.0
+    out = []
+    for i in range(20):
+        out.append(w * 0.5 + i)
+    return out
+
+
+def _weighted(out):
+    return np.sum(np.array(out) ** 2 * np.arange(1.0, 21.0)[:, None])
+
+
+def write_elements(x):
+    out = _filled(x)
+    if x[0] * 0.1 > 0.05:
+        for j in range(len(out)):
+            out[j][1] = 0.5
+    return _weighted(out)
+
+
+def assign_and_write(x):
+    out = _filled(x)
+    if x[0] * 0.1 > 0.05:
+        for j in range(len(out)):
+            out[j] = out[j] * 2.0
+        for j in range(len(out)):
+            out[j][0] += 1.0
+    else:
+        for j in range(10):
+            out[j][2] -= 3.0
+    return _weighted(out)
+
+
+def write_twice(x):
+    out, s = _filled(x), 0.0
+    if x[0] * 0.1 > 0.05:
+        for j in range(len(out)):
+            out[j][1] = 0.5
+            s = s + out[j].sum()
+        out[2][0] = 7.0
+    for j in range(20):
+        out[j][3] *= 2.0
+    return _weighted(out) + s
+
+
+def write_in_a_loop(x):
+    out, n = _filled(x), 0
+    while n < 3:
+        if x[n] * 0.1 > 0.045:
+            for j in range(len(out)):
+                out[j][1] *= x[n]
+        n += 1
+    return _weighted(out)
+
+
+@pytest.mark.parametrize("f", [write_elements, assign_and_write, write_twice, write_in_a_loop])
+def test_branches_write_to_elements(f):
+    points = np.array([[0.3, 0.475, 0.65, 0.8, 1.0], [0.9, 0.1, 0.4, 0.8, 0.2]])
+    for traced_at in points:
+        graph = wg.trace(f)(traced_at)
+        for x in points:
+            np.testing.assert_allclose(graph(x), f(x), rtol=1e-12)
+    gradient = wg.jit(wg.grad(f))
+    for x in points:
+        steps = 1e-6 * np.eye(5)
+        expected = [(f(x + d) - f(x - d)) / 2e-6 for d in steps]
+        np.testing.assert_allclose(gradient(x), expected, rtol=1e-6)

@@ -7,6 +7,7 @@ RowBlock    the array, or a part of it
 LoopRow     the base of tensors that are rows; `register_row` sets the class
 rows_of     the rows of a block, as elements of a list
 source_of   the array that a row is of, or was of until it was modified
+row_of_array   the node of a row for another node of that array
 whole       the array of a list of rows
 columns     the arrays of a list of tuples of rows
 """
@@ -133,6 +134,21 @@ def source_of(row: LoopRow) -> Any:
     slots: Any = row
     block = slots._made[0][0] if slots._block is None else slots._block
     return block.root
+
+
+def row_of_array(row: LoopRow, node: Node) -> Node | None:
+    """The node of a row if the array that it is of had this node; None if it has been modified."""
+    slots: Any = row
+    block = slots._block
+    if block is None:
+        return None
+    root, before = block.root, block.root.node
+    root.node = node
+    try:
+        found: Node = block.row(slots._index)
+        return found
+    finally:
+        root.node = before
 
 
 def rows_of(block: RowBlock) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from wengert._engine.core.branch_aliases import forget_all
 from wengert._engine.core.concretization import IntegersWanted, want
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
+from wengert._engine.core.loop_rows import LoopRow, row_of_array, source_of
 from wengert._engine.core.message_order import OrderWanted
 from wengert._engine.core.node import Node
 from wengert._engine.core.recording import Session, current_trace, tracing_body
@@ -88,11 +89,20 @@ class TracedBlock(NamedTuple):
             return value
         parts = PartitionedValue.of(value)
         numbers = [
-            wrap(self.final[x]) if isinstance(x, Handle) and x in self.final else x
+            x if node is None else wrap(node)
             for x in parts.numeric_leaves
+            for node in [self._final_node(x)]
         ]
         same = all(a is b for a, b in zip(numbers, parts.numeric_leaves, strict=True))
         return value if same else parts.rebuild(numbers)
+
+    def _final_node(self, x: object) -> Node | None:
+        """The final node of an array from before the block, or of a row of one; None for others."""
+        if not isinstance(x, Handle):
+            return None
+        if x not in self.final and isinstance(x, LoopRow) and source_of(x) in self.final:
+            return row_of_array(x, self.final[source_of(x)])
+        return self.final.get(x)
 
 
 def traced(
