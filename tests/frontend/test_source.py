@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.frontend.code_facts import code_facts
 from wengert._engine.frontend.rewritten_functions import rewritten, why_not
 
 
@@ -49,6 +50,18 @@ def test_an_exception_of_a_branch_names_its_line():
     line = helper.__code__.co_firstlineno + 1
     assert str(caught.value) == "name 'undefined_name' is not defined"
     assert caught.value.__notes__ == [f"It was raised at {__file__}:{line}, in helper."]
+
+
+def test_annotations_of_inner_functions_are_no_branches():
+    """They are functions since Python 3.14, which raise for formats that they do not know."""
+
+    def f(x):
+        def inner(v: float) -> float:
+            return v * 2.0
+
+        return inner(x)
+
+    assert not code_facts(f.__code__).branches
 
 
 def test_warnings_of_syntax_are_those_of_the_user(tmp_path):

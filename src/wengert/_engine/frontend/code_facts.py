@@ -92,7 +92,12 @@ def nested_code(code: CodeType) -> Iterator[CodeType]:
     while stack:
         current = stack.pop()
         yield current
-        stack += [c for c in current.co_consts if isinstance(c, CodeType)]
+        stack += [
+            c
+            for c in current.co_consts
+            # Since Python 3.14 annotations of inner functions are functions that nobody calls.
+            if isinstance(c, CodeType) and c.co_name != "__annotate__"
+        ]
 
 
 class _CodeSearch:
