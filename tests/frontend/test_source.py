@@ -52,6 +52,20 @@ def test_an_exception_of_a_branch_names_its_line():
     assert caught.value.__notes__ == [f"It was raised at {__file__}:{line}, in helper."]
 
 
+def test_functions_of_numpy_call_no_variables():
+    """What comes before and after the callee depends on the version of Python."""
+    for plain in (lambda x: np.sum(np.exp(x) * x), lambda x: np.outer(x, x + 1.0)):
+        assert not code_facts(plain.__code__).calls
+    f, fs = np.sin, [np.sin]
+    free = code_facts((lambda x: f(x)).__code__)
+    assert free.calls and free.free == ("f",)
+    for calling in (
+        *(lambda g, x: g(x), lambda x: fs[0](x), lambda g, x: np.sum(g(np.exp(x)))),
+        *(lambda g, x: g(*x), lambda g, x: g.value(x), lambda x: (lambda y: y)(x)),
+    ):
+        assert code_facts(calling.__code__).calls
+
+
 def test_annotations_of_inner_functions_are_no_branches():
     """They are functions since Python 3.14, which raise for formats that they do not know."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
@@ -27,6 +28,8 @@ _NUMERIC_METHODS = frozenset(
 _STORE_OPCODES = frozenset(
     ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")
 )
+# Whether PUSH_NULL is before the callee; since Python 3.13 the arguments come after it.
+_NULL_FIRST = sys.version_info < (3, 13)
 
 
 class CodeFacts(NamedTuple):
@@ -129,8 +132,8 @@ class _CodeSearch:
             elif opcode.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
                 if opcode.startswith("LOAD_DEREF"):
                     self.free.add(instruction.argval)
-                self.calls = self.calls or previous == "PUSH_NULL"
-            elif opcode == "PUSH_NULL":  # before the callee; since Python 3.13 after it
+                self.calls = self.calls or (_NULL_FIRST and previous == "PUSH_NULL")
+            elif opcode == "PUSH_NULL":
                 self.calls = self.calls or not previous.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
             elif opcode in ("IMPORT_NAME", "LOAD_SUPER_ATTR"):
                 self.calls = True

@@ -57,6 +57,10 @@ def heaviside(s: Any, x: Any, y: Scalar) -> Any:
     return s.where(s.equal(x, 0.0), y, s.where(s.isnan(x), x, side))
 
 
+# Until NumPy 2.4 the number after -0.0 towards 0.0 is -0.0 in float16.
+_HALF_STAYS = bool(np.signbit(np.nextafter(np.float16(-0.0), np.float16(0.0))))
+
+
 @leaf("nextafter")
 def nextafter(s: Any, x: Any, y: Any) -> Any:
     """The next number after x towards y: for numbers of one sign, the bits are ordered."""
@@ -65,7 +69,7 @@ def nextafter(s: Any, x: Any, y: Any) -> Any:
     moved = s.number(bits + s.where(away, s.cast(1, bits.dtype), -1))
     first = s.copysign(s.cast(np.finfo(x.dtype).smallest_subnormal, x.dtype), y)
     moved = s.where(s.equal(x, 0.0), first, moved)
-    here = x if x.dtype.itemsize == 2 else y  # for two zeros, as in NumPy and C
+    here = x if x.dtype.itemsize == 2 and _HALF_STAYS else y  # for two zeros, as in NumPy and C
     return s.where(s.equal(x, y), here, s.where(s.isnan(x), x, s.where(s.isnan(y), y, moved)))
 
 
