@@ -21,6 +21,7 @@ from wengert.errors import OperandError, at, user_line
 
 from .creation import zeros_like
 from .joining import concatenate
+from .linalg.decompositions import roots_of_companion
 from .shape_manipulation import atleast_1d, trim_zeros
 
 __all__ = [
@@ -181,7 +182,7 @@ def roots(p: Any) -> Any:
         return zeros_like(p, shape=behind)
     first = -p[1:] / p[0]
     below = np.eye(n - 2, n - 1, dtype=first.dtype)
-    found = np.linalg.eigvals(np.vstack([first[None], below]))
+    found = roots_of_companion(np.vstack([first[None], below]))
     return np.concatenate([found, np.zeros(behind, found.dtype)]) if behind else found
 
 

@@ -147,19 +147,31 @@ def eig(a: Any) -> EigResult:
     Returns
     -------
     EigResult
-        Real if `a` is and all eigenvalues are; complex otherwise, and always in a graph, where the
-        dtype cannot depend on values.
+        Complex; with NumPy 2.4 and older real if `a` is and all eigenvalues are, except in a graph,
+        where the dtype cannot depend on values.
 
     Notes
     -----
     The derivative keeps LAPACK's normalization: unit norm, and a real largest component.
     """
+    return _eig(a, _REAL)
+
+
+# Until NumPy 2.4 eigenvalues of a real matrix are real if all of them are.
+_REAL = np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
+
+
+def _eig(a: Any, real: bool) -> EigResult:
     a = as_array(a)
     w, v = eigen_svd.eig(a)
-    real = False if is_traced(w) or a.dtype.kind == "c" else np.all(value_of(w).imag == 0)
-    if real:
+    if real and not is_traced(w) and a.dtype.kind != "c" and np.all(value_of(w).imag == 0):
         w, v = np.real(w), np.real(v)
     return EigResult(w, v)
+
+
+def roots_of_companion(a: Any) -> Any:
+    """The eigenvalues of a companion matrix: real if it is and all are, as in `numpy.roots`."""
+    return _eig(a, True).eigenvalues
 
 
 @counterpart(np.linalg.eigvals)

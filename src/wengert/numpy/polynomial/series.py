@@ -24,6 +24,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, plain
 from wengert._engine.tensor.operand_conversion import needed
 
 from ...errors import ArgumentError, OperandError, ShapeError, at, user_line
+from ..linalg.decompositions import roots_of_companion
 
 Recurrence = Callable[[int], tuple[float, float, float]]
 
@@ -333,7 +334,7 @@ def roots(family: PolynomialFamily, c: Any) -> Any:
     c = trimmed(c)
     if c.shape[0] < 2:
         return c[:0]
-    return np.sort(np.linalg.eigvals(companion(family, c)[::-1, ::-1]))
+    return np.sort(roots_of_companion(companion(family, c)[::-1, ::-1]))
 
 
 def fit(
