@@ -288,6 +288,7 @@ STEPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")  # by NumPy 2.5
 @pytest.mark.parametrize("f", STEPS)
 def test_5_1_steps(f):
     assert slopes(lambda x: x * f(x), 1.7) == float(f(np.float64(1.7)))
