@@ -399,6 +399,7 @@ def test_arrays_whose_values_are_needed_are_compared():
     assert all("flag" not in fed for fed in names_fed(fun, X))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # by NumPy 2.5
 def test_shape_and_strides_changed_in_place_count():
     flag = np.array([1.0, 2.0])
 
