@@ -1,8 +1,10 @@
-"""The beta distribution, its special cases on an interval, and the beta prime distribution.
+"""The beta distribution, its special cases and generalizations.
 
-    beta powerlaw rdist arcsine semicircular betaprime
+    beta powerlaw rdist arcsine semicircular betaprime gausshyper
 
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
+C. Armero, M. J. Bayarri, Prior assessments for prediction in queues (1994), for gausshyper, which
+has only a density.
 """
 
 from __future__ import annotations
@@ -14,7 +16,17 @@ import numpy as np
 
 from wengert.random import functions
 
-from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, xlog1py, xlogy
+from ...special import (
+    betainc,
+    betaincc,
+    betainccinv,
+    betaincinv,
+    betaln,
+    hyp2f1,
+    psi,
+    xlog1py,
+    xlogy,
+)
 from ..continuous_distribution import Continuous
 from .common import PositiveSupport, UnitInterval, where_finite
 
@@ -261,3 +273,30 @@ class _BetaPrime(PositiveSupport):
 
 
 betaprime = _BetaPrime("betaprime")
+
+
+class _GaussHyper(Continuous):
+    """The Gauss hypergeometric distribution: the beta density times (1 + z x)^-c."""
+
+    ends = (0.0, 1.0)
+
+    def valid(self, a: Any, b: Any, c: Any, z: Any) -> Any:
+        valid = np.logical_and(a > 0, b > 0)
+        return np.logical_and(valid, np.logical_and(c == c, z > -1))
+
+    def log_density(self, x: Any, a: Any, b: Any, c: Any, z: Any) -> Any:
+        out = xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - c * np.log1p(z * x)
+        return out - betaln(a, b) - np.log(hyp2f1(c, a, a + b, -z))
+
+    def standard_mean(self, a: Any, b: Any, c: Any, z: Any) -> Any:
+        return self._moment(1.0, a, b, c, z)
+
+    def standard_var(self, a: Any, b: Any, c: Any, z: Any) -> Any:
+        return self._moment(2.0, a, b, c, z) - self._moment(1.0, a, b, c, z) ** 2
+
+    def _moment(self, n: float, a: Any, b: Any, c: Any, z: Any) -> Any:
+        scale = np.exp(betaln(a + n, b) - betaln(a, b))
+        return scale * hyp2f1(c, a + n, a + b + n, -z) / hyp2f1(c, a, a + b, -z)
+
+
+gausshyper = _GaussHyper("gausshyper")

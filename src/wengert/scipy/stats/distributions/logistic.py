@@ -1,6 +1,6 @@
-"""The logistic distribution, its generalizations and its folded versions.
+"""The logistic distribution, its generalizations and folded versions, and the hyperbolic secant's.
 
-    logistic genlogistic halflogistic genhalflogistic
+    logistic genlogistic halflogistic genhalflogistic hypsecant
 
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 """
@@ -174,3 +174,34 @@ class _GenHalfLogistic(Continuous):
 
 
 genhalflogistic = _GenHalfLogistic("genhalflogistic")
+
+
+class _HypSecant(Continuous):
+    """The hyperbolic secant distribution: density sech(x) / pi."""
+
+    def log_density(self, x: Any) -> Any:
+        return log(2.0 / pi) - np.logaddexp(x, -x)
+
+    def lower(self, x: Any) -> Any:
+        return 2.0 / pi * np.arctan(np.exp(x))
+
+    def upper(self, x: Any) -> Any:
+        return 2.0 / pi * np.arctan(np.exp(-x))
+
+    def quantile(self, q: Any) -> Any:
+        return np.log(np.tan(0.5 * pi * q))
+
+    def upper_quantile(self, q: Any) -> Any:
+        return -np.log(np.tan(0.5 * pi * q))
+
+    def standard_mean(self) -> Any:
+        return 0.0
+
+    def standard_var(self) -> Any:
+        return 0.25 * pi * pi
+
+    def standard_entropy(self) -> Any:
+        return log(2.0 * pi)
+
+
+hypsecant = _HypSecant("hypsecant")

@@ -1,6 +1,6 @@
-"""The Zipf distribution, its finite version, and the Yule-Simon distribution.
+"""Discrete distributions whose probabilities decay as a power, exponentially, or as both.
 
-    zipf zipfian yulesimon
+    zipf zipfian yulesimon   planck boltzmann   logser
 
 Formulas: N. L. Johnson, A. W. Kemp, S. Kotz, Univariate Discrete Distributions (2005).
 """
@@ -14,8 +14,8 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert.random.functions import exponential, geometric, split
 
-from ...special import betaln, logsumexp
-from ..continuous_distribution import exp_of, sqrt_or_zero
+from ...special import betaln, hyp2f1, logsumexp, xlogy
+from ..continuous_distribution import exp_of, log1mexp, sqrt_or_zero
 from ..discrete_distribution import Discrete, Finite, integers
 from .common import where_finite
 
@@ -128,3 +128,100 @@ class _YuleSimon(Discrete):
 
 
 yulesimon = _YuleSimon("yulesimon")
+
+
+def _reciprocal(x: Any) -> Any:
+    """1 / (exp(x) - 1), which does not overflow."""
+    return np.exp(-x) / -np.expm1(-x)
+
+
+class _Planck(Discrete):
+    """The Planck distribution: probabilities proportional to exp(-lambda k) for k >= 0."""
+
+    def valid(self, lambda_: Any) -> Any:
+        return lambda_ > 0
+
+    def log_density(self, k: Any, lambda_: Any) -> Any:
+        return log1mexp(-lambda_) - lambda_ * k
+
+    def lower(self, k: Any, lambda_: Any) -> Any:
+        return -np.expm1(-lambda_ * (k + 1.0))
+
+    def log_upper(self, k: Any, lambda_: Any) -> Any:
+        return -lambda_ * (k + 1.0)
+
+    def standard_mean(self, lambda_: Any) -> Any:
+        return _reciprocal(lambda_)
+
+    def standard_var(self, lambda_: Any) -> Any:
+        return self.standard_std(lambda_) ** 2
+
+    def standard_std(self, lambda_: Any) -> Any:
+        return np.exp(-0.5 * lambda_) / -np.expm1(-lambda_)
+
+    def standard_entropy(self, lambda_: Any) -> Any:
+        return lambda_ * _reciprocal(lambda_) - log1mexp(-lambda_)
+
+    def standard_draw(self, key: Any, shape: Any, lambda_: Any) -> Any:
+        return geometric(key, -np.expm1(-lambda_), shape) - 1
+
+
+planck = _Planck("planck")
+
+
+class _Boltzmann(Discrete):
+    """The Boltzmann distribution: planck truncated to k < N."""
+
+    def valid(self, lambda_: Any, N: Any) -> Any:
+        return np.logical_and(lambda_ > 0, N > 0)
+
+    def support_of(self, lambda_: Any, N: Any) -> Any:
+        return 0.0, N - 1.0
+
+    def log_density(self, k: Any, lambda_: Any, N: Any) -> Any:
+        return log1mexp(-lambda_) - log1mexp(-lambda_ * N) - lambda_ * k
+
+    def lower(self, k: Any, lambda_: Any, N: Any) -> Any:
+        return np.expm1(-lambda_ * (k + 1.0)) / np.expm1(-lambda_ * N)
+
+    def upper(self, k: Any, lambda_: Any, N: Any) -> Any:
+        beyond = np.expm1(-lambda_ * (N - k - 1.0))
+        return np.exp(-lambda_ * (k + 1.0)) * beyond / np.expm1(-lambda_ * N)
+
+    def standard_mean(self, lambda_: Any, N: Any) -> Any:
+        return _reciprocal(lambda_) - N * _reciprocal(lambda_ * N)
+
+    def standard_var(self, lambda_: Any, N: Any) -> Any:
+        exponent = lambda_ * N
+        first = np.exp(-lambda_) / np.expm1(-lambda_) ** 2
+        return first - N * N * np.exp(-exponent) / np.expm1(-exponent) ** 2
+
+
+boltzmann = _Boltzmann("boltzmann")
+
+
+class _LogSer(Discrete):
+    """The logarithmic distribution: probabilities proportional to p^k / k for k >= 1."""
+
+    ends = (1.0, np.inf)
+
+    def valid(self, p: Any) -> Any:
+        return np.logical_and(p > 0, p < 1)
+
+    def log_density(self, k: Any, p: Any) -> Any:
+        return xlogy(k, p) - np.log(k) - np.log(-np.log1p(-p))
+
+    def upper(self, k: Any, p: Any) -> Any:
+        # The integral of t^k / (1 - t) from 0 to p, an incomplete beta function of b = 0.
+        tail = hyp2f1(1.0, k + 1.0, k + 2.0, p) / (k + 1.0)
+        return -np.exp(xlogy(k + 1.0, p)) * tail / np.log1p(-p)
+
+    def standard_mean(self, p: Any) -> Any:
+        return -p / ((1.0 - p) * np.log1p(-p))
+
+    def standard_var(self, p: Any) -> Any:
+        r = np.log1p(-p)
+        return -p * (p + r) / ((1.0 - p) * r) ** 2
+
+
+logser = _LogSer("logser")
