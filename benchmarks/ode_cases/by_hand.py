@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.scipy.integrate.ivp.explicit_tables import TSIT5
+from wengert.scipy.integrate.ivp.explicit_methods import TSIT5
 
 from .problem import Problem
 

@@ -6,8 +6,8 @@ import pytest
 import wengert as wg
 from wengert._engine.implicit.matrix_structure import MatrixStructure
 from wengert.integrate import solve
-from wengert.scipy.integrate.ivp.dense_refinement import near_factors
 from wengert.scipy.integrate.ivp.stage_roots import NearMatrix, stage_root
+from wengert.scipy.integrate.ivp.stage_systems import near_factors
 
 N = 40
 RNG = np.random.default_rng(0)

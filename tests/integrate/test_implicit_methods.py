@@ -13,8 +13,8 @@ from scipy.integrate import solve_ivp
 import wengert as wg
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 from wengert.integrate import solve
+from wengert.scipy.integrate.ivp.method import IvpProblem, Tolerance
 from wengert.scipy.integrate.ivp.methods import NATIVE
-from wengert.scipy.integrate.ivp.problem import IvpProblem, Tolerance
 
 from .stiff_problems import PROBLEMS, RATES, robertson, robertson_dae
 

@@ -10,9 +10,9 @@ import pytest
 
 import wengert as wg
 from wengert.integrate import solve
-from wengert.scipy.integrate.ivp.bdf_table import LEADING
+from wengert.scipy.integrate.ivp.bdf_formula import LEADING
 from wengert.scipy.integrate.ivp.methods import NATIVE
-from wengert.scipy.integrate.ivp.radau_table import COMPLEX, REAL
+from wengert.scipy.integrate.ivp.radau_method import COMPLEX, REAL
 
 FIRST, END = 2.0**-4, 0.2
 

@@ -13,11 +13,10 @@ from scipy.integrate import RK23 as SCIPY_RK23
 from scipy.integrate import RK45 as SCIPY_RK45
 from scipy.integrate._ivp import radau as scipy_radau
 
-from wengert.scipy.integrate.ivp import radau_table
-from wengert.scipy.integrate.ivp.esdirk_tables import KVAERNO3, KVAERNO4, KVAERNO5
-from wengert.scipy.integrate.ivp.explicit_tables import RK23, RK45, TSIT5
-from wengert.scipy.integrate.ivp.high_order_tables import DOP853, VERN7
-from wengert.scipy.integrate.ivp.rosenbrock_tables import RODAS4, RODAS5P
+from wengert.scipy.integrate.ivp import radau_method
+from wengert.scipy.integrate.ivp.esdirk_methods import KVAERNO3, KVAERNO4, KVAERNO5
+from wengert.scipy.integrate.ivp.explicit_methods import DOP853, RK23, RK45, TSIT5, VERN7
+from wengert.scipy.integrate.ivp.rosenbrock_methods import RODAS4, RODAS5P
 
 from .rooted_trees import errors, gamma, size, trees
 
@@ -213,14 +212,14 @@ def test_rosenbrock(table):
 
 def test_radau():
     """The order, the transformation to block diagonal form, and SciPy's numbers."""
-    a, b = radau_table.WEIGHTS, radau_table.WEIGHTS[-1]
+    a, b = radau_method.WEIGHTS, radau_method.WEIGHTS[-1]
     for order in range(1, 6):
         assert max(errors(a, b, order)) < ROUNDING
     assert max(errors(a, b, 6)) > VIOLATED
-    np.testing.assert_allclose(np.sum(a, axis=1), radau_table.NODES, rtol=1e-15)
-    mu = radau_table.COMPLEX
-    blocks = np.array([[radau_table.REAL, 0, 0], [0, mu.real, -mu.imag], [0, mu.imag, mu.real]])
-    vectors, inverse = np.array(radau_table.VECTORS), np.array(radau_table.INVERSE)
+    np.testing.assert_allclose(np.sum(a, axis=1), radau_method.NODES, rtol=1e-15)
+    mu = radau_method.COMPLEX
+    blocks = np.array([[radau_method.REAL, 0, 0], [0, mu.real, -mu.imag], [0, mu.imag, mu.real]])
+    vectors, inverse = np.array(radau_method.VECTORS), np.array(radau_method.INVERSE)
     np.testing.assert_allclose(vectors @ blocks @ inverse @ a, np.eye(3), atol=2e-14)
     np.testing.assert_allclose(vectors @ inverse, np.eye(3), atol=2e-15)
     for ours, theirs in (
@@ -232,4 +231,4 @@ def test_radau():
         ("INVERSE", "TI"),
         ("INTERPOLANT", "P"),
     ):
-        np.testing.assert_array_equal(getattr(radau_table, ours), getattr(scipy_radau, theirs))
+        np.testing.assert_array_equal(getattr(radau_method, ours), getattr(scipy_radau, theirs))

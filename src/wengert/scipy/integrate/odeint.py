@@ -23,7 +23,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .ivp.initial_value import MESSAGES, IvpOptions, solve, with_nan_derivatives
 from .ivp.loop import Status
-from .ivp.problem import fixed
+from .ivp.method import fixed
 from .solve_ivp import uses_tensors
 
 __all__ = ["odeint"]

@@ -4,7 +4,7 @@
     BdfCarry     what a step leaves for the next one
 
 A step of order k extrapolates the polynomial of the last k + 1 states and solves for the difference
-d of order k + 1 at the new state (bdf_table.py, bdf_iteration.py).  Steps are equal until the order
+d of order k + 1 at the new state (bdf_formula.py, bdf_formula.py).  Steps are equal until the order
 or the step size changes; then the differences become those for the new size.  The iteration runs on
 values; the derivative of d is that of its equation, with the Jacobian at the new state, and states
 are linear in d and in earlier differences.  Orders have no derivative, like step sizes.
@@ -20,10 +20,17 @@ from wengert._engine.control_flow import cond
 from wengert._engine.core.handle import shape_of
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
-from .bdf_iteration import MAX_ITERATIONS, BdfFormula, BdfJacobian, BdfSolution, solved
-from .bdf_table import ERROR, MAX_ORDER, rescaled
-from .method import Evaluations, Method, MethodStep
-from .problem import IvpProblem, Tolerance, fixed, rms
+from .bdf_formula import (
+    ERROR,
+    MAX_ITERATIONS,
+    MAX_ORDER,
+    BdfFormula,
+    BdfJacobian,
+    BdfSolution,
+    rescaled,
+    solved,
+)
+from .method import Evaluations, IvpProblem, Method, MethodStep, Tolerance, fixed, rms
 from .stage_roots import stage_root
 
 _SAFETY = 0.9

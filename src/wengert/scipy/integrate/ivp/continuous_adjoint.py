@@ -31,8 +31,7 @@ from wengert._engine.core.op import lookup
 from wengert.errors import ArgumentError, at, user_line
 
 from .loop import Settings, Status, integrate
-from .method import Method
-from .problem import IvpProblem, Tolerance
+from .method import IvpProblem, Method, Tolerance
 from .step_control import StepControl
 
 ADJOINTS = ("discrete", "continuous", "quadrature")

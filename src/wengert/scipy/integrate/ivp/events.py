@@ -28,8 +28,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.control_flow import cond, custom_jvp
 
 from ...optimize.bracketing import RootLimits, root_unchecked
-from .method import Evaluations, Method
-from .problem import IvpProblem, fixed
+from .method import Evaluations, IvpProblem, Method, fixed
 
 _XTOL = 4 * np.finfo(float).eps  # as in SciPy
 _MAX_ITERATIONS = 100

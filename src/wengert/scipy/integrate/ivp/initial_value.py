@@ -29,9 +29,8 @@ from .continuous_adjoint import checked_adjoint
 from .events import Event
 from .jump_times import checked_jumps
 from .loop import Status
-from .matrix_arguments import check_dtype, checked_jacobian, checked_mass
 from .method import Method
-from .methods import method_of
+from .methods import check_dtype, checked_jacobian, checked_mass, method_of
 from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
 from .progress import loop_progress
 

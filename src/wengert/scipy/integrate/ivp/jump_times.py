@@ -22,9 +22,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from .events import flow
-from .initial_step import EVALUATIONS, initial_step
-from .method import Evaluations, Method
-from .problem import IvpProblem, Tolerance, fixed
+from .method import Evaluations, IvpProblem, Method, Tolerance, fixed
+from .step_control import EVALUATIONS, initial_step
 
 _GAP_ULPS = 4.0  # on each side of a jump, more than the rounding errors of the times of stages
 

@@ -25,13 +25,11 @@ from wengert._engine.jit import jit
 
 from .called_function import CalledFunction, is_long
 from .continuous_adjoint import AdjointProblem, Record, continuous
-from .dense_output import StepBuffers, with_end
+from .dense_output import AtTimes, StepBuffers, with_end
 from .events import Event, Events
 from .loop import Observer, Settings, integrate
-from .method import Method
-from .problem import IvpProblem, Tolerance
+from .method import IvpProblem, Method, Tolerance
 from .progress import IvpProgress, LoopProgress, bar_of_loop
-from .saving import AtTimes
 from .step_control import StepControl
 
 

@@ -24,7 +24,7 @@ from wengert._engine.core.handle import shape_of
 from wengert._engine.ops.linalg.packed_storage import solve_packed
 from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
 
-from .problem import IvpProblem, Tolerance, fixed, rms
+from .method import IvpProblem, Tolerance, fixed, rms
 from .stage_systems import UNROLLED, StructuredMatrix, identity, structured_jacobian
 
 MAX_ITERATIONS = 8

@@ -8,7 +8,7 @@
 The matrices of the stages differ by the change of the Jacobian in one step.  Those of large systems
 are not factorized: one factorization for each step is the preconditioner of all of its stages, of
 GMRES for sparse ones (wengert.scipy.sparse.linalg.near_solve_operation), of iterative refinement
-for dense ones (dense_refinement.py).  Small systems are eliminated.
+for dense ones (stage_systems.py).  Small systems are eliminated.
 """
 
 from __future__ import annotations
@@ -32,9 +32,17 @@ from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert._engine.ops.linalg.solve_or_nan import solve_or_nan
 
-from .dense_refinement import LEAST_REFINED, DenseNearSystem, StageSystem, near_factors
-from .problem import IvpProblem, fixed
-from .stage_systems import UNROLLED, StructuredJacobian, identity, structured_jacobian
+from .method import IvpProblem, fixed
+from .stage_systems import (
+    LEAST_REFINED,
+    UNROLLED,
+    DenseNearSystem,
+    StageSystem,
+    StructuredJacobian,
+    identity,
+    near_factors,
+    structured_jacobian,
+)
 
 _ONE = pytree.flatten(0.0)[1]
 

@@ -1,9 +1,10 @@
-"""Step size controllers: the next step size from the estimates of the error.
+"""Step sizes: the first one, and the next ones from the estimates of the error.
 
 SciPy's names of methods have SciPy's controller, so that they take SciPy's steps; the other methods
 have a PI controller, which varies less for stiff problems.
 
     StepControl     a controller; `I_CONTROL` that of SciPy, `PI_CONTROL`
+    initial_step    from the sizes of the state and its derivatives
 
 References
 ----------
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from .method import IvpProblem, Tolerance, rms
 
 _SMALLEST_ERROR = 1e-10  # below it the step grows by the largest factor anyway
 _FAILED_FACTOR = 0.25  # if the equations of the stages have not been solved
@@ -64,3 +67,40 @@ class StepControl:
 
 I_CONTROL = StepControl()
 PI_CONTROL = StepControl(0.7, 0.4)
+
+
+EVALUATIONS = 1  # of the right-hand side
+
+
+def initial_step(
+    problem: IvpProblem,
+    t: Any,
+    y: Any,
+    f: Any,
+    direction: Any,
+    length: Any,
+    order: int,
+    tolerance: Tolerance,
+    max_step: Any,
+) -> Any:
+    """The absolute size of the first step, as SciPy chooses it; nothing is differentiated.
+
+    f : the derivative at `t`.
+    length : of the interval.
+    order : of the error estimate.
+    """
+    scale = tolerance.scale(y)
+    d0, d1 = rms(y / scale), rms(f / scale)
+    is_tiny = (d0 < 1e-5) | (d1 < 1e-5)
+    h0 = np.where(is_tiny, 1e-6, 0.01 * d0 / np.where(is_tiny, 1.0, d1))
+    h0 = np.minimum(h0, length)
+    safe = np.where(h0 > 0, h0, 1.0)  # an empty interval
+    d2 = rms((problem.slope(t + h0 * direction, y + h0 * direction * f) - f) / scale) / safe
+    largest = np.maximum(d1, d2)
+    is_flat = largest <= 1e-15
+    h1 = np.where(
+        is_flat,
+        np.maximum(1e-6, h0 * 1e-3),
+        (0.01 / np.where(is_flat, 1.0, largest)) ** (1.0 / (order + 1)),
+    )
+    return np.minimum(np.minimum(100 * h0, h1), np.minimum(length, max_step))
