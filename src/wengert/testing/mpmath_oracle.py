@@ -16,7 +16,7 @@ import numpy as np
 from wengert.errors import CheckError
 
 if TYPE_CHECKING:
-    from wengert.scipy.special.oracle_expression import OracleExpression
+    from wengert.scipy.special.register import OracleExpression
 
 DIGITS = 40
 EXPRESSION_DIGITS = 30  # of functions that take mpmath milliseconds
@@ -63,7 +63,7 @@ def evaluated(oracle: OracleExpression, *operands: Any, **params: Any) -> Any:
 
     Examples
     --------
-    >>> from wengert.scipy.special.oracle_expression import OracleExpression
+    >>> from wengert.scipy.special.register import OracleExpression
     >>> value = evaluated(OracleExpression("v x", "besselj(v, x)"), 0.0, 1.0)
     >>> bool(abs(value - 0.7651976865579666) < 1e-15)
     True

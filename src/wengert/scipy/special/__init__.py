@@ -1,60 +1,52 @@
 """The functions of scipy.special, for arrays and tensors; all are differentiable.
 
-gamma                                 gamma, gammaln, rgamma, digamma ...
-polygammas                            polygamma and differences of digamma
+gamma                                 gamma, gammaln, rgamma, digamma, polygamma ...
 beta                                  beta, betaln, poch, binom, comb, perm, factorial
-incomplete_gamma                      incomplete gamma functions and their inverses
-incomplete_beta                       incomplete beta functions and their inverses
-gamma_integrals                       derivatives of incomplete gamma functions with respect to the
-                                      parameter
-beta_integrals                        derivatives of incomplete beta functions with respect to the
-                                      parameters
+incomplete_gamma                      incomplete gamma functions and their inverses, differentiable
+                                      in both arguments: DLMF 8.2
+incomplete_beta                       incomplete beta functions and their inverses, differentiable
+                                      in all arguments: DLMF 8.17
 gamma_reparameterization              implicit derivative of gamma random numbers
-error_functions                       erf, erfcx, ndtr, dawsn, wofz, voigt_profile ...
-error_function_derivatives            derivatives of scaled error functions of any order
+error_functions                       error functions, the normal distribution, Dawson, Faddeeva and
+                                      Voigt functions: DLMF 7
 exponential_integrals                 expi, expn, sici, fresnel, spence
 lambertw_wrightomega                  lambertw, wrightomega
-elementary                            functions of degrees, expm1 and cosm1, logit ...
-sinpi_cospi                           sin and cos of multiples of pi
+elementary                            elementary functions of scipy.special: powers, exponentials,
+                                      Box-Cox, degrees, multiples of pi
 relative_quotients                    quotients such as (exp(x) - 1) / x
 logsumexp_softmax                     logsumexp, softmax, log_softmax
 entropy_xlogy                         xlogy, entr, rel_entr, kl_div, huber ...
-boxcox                                Box-Cox transforms and their inverses
 airy                                  Airy functions
 kelvin                                Kelvin functions
-bessel                                Bessel functions of any order
-bessel_order_0_1                      Bessel functions of order 0 and 1
-bessel_argument_derivatives           jvp, yvp, ivp, kvp, h1vp, h2vp
+bessel                                Bessel functions of real order and modified Bessel functions,
+                                      and integrals of them: DLMF 10
 bessel_order_derivatives              derivatives of Bessel functions with respect to the order
-bessel_order_integrals                integral representations of these, on plain arrays
-modified_bessel_order_integrals       integral representations for modified Bessel functions
-bessel_integrals_of_x                 integrals of Bessel functions of order 0 from 0 to x
+bessel_order_integrals                integral representations of derivatives of Bessel functions
+                                      with respect to the order
 spherical_functions                   spherical Bessel functions and harmonics, Legendre functions
 orthogonal_polynomials                orthogonal polynomials of real order
 shifted_orthogonal_polynomials        orthogonal polynomials on other intervals; their constructors
 elliptic                              elliptic integrals of Legendre, Jacobi elliptic functions, agm
 carlson                               Carlson's symmetric elliptic integrals
 hypergeometric                        hyp0f1, hyp1f1, hyp2f1, hyperu, Struve functions
-hypergeometric_parameter_derivatives  their derivatives with respect to the parameters
-hyperu_parameter_integrals            derivatives of hyperu with respect to the parameters
+hypergeometric_parameter_derivatives  derivatives of hypergeometric functions with respect to the
+                                      parameters: DLMF 13, 15, 16
 decimal_series                        hypergeometric series in decimal arithmetic
-double_double                         double-double arithmetic
-double_double_series                  hypergeometric series in double-double arithmetic, for native
-                                      code
+double_double                         double-double arithmetic, and hypergeometric series in it:
+                                      DLMF 13, 15, 16
 power_series                          truncated power series in two parameters
 zeta                                  zeta functions of Riemann and Hurwitz
-distribution_functions                distribution functions that are incomplete gamma and beta
-                                      functions
-binomial_distribution                 binomial and negative binomial distribution
+distribution_functions                distribution functions based on incomplete gamma and beta
+                                      functions: DLMF 8
 student_t_ndtr                        Student's t, normal and Kolmogorov distributions
 noncentral_chi2                       noncentral chi-square distribution and its inverses
 von_mises                             von Mises distribution, and its implicit derivative
 derivative_families                   families of functions: derivatives of any order, indexed by
                                       integers
-register                              registration of SciPy's ufuncs as operations
+register                              registration of functions of scipy.special as operations, with
+                                      oracles
 quadrature                            Gauss-Legendre quadrature of many integrals
 traced_loops                          loops for arrays and for traced scalars of native code
-oracle_expression                     mpmath expressions as oracles
 
 Ufuncs are those of SciPy (`wengert.scipy.special.gammaln is scipy.special.gammaln`), and dispatch
 to the operations here if called with tensors.  Functions that are not ufuncs are defined here, and

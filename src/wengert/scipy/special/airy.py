@@ -20,8 +20,7 @@ from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.ops.elementwise.selection import where as choose
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
-from .register import function
+from .register import OracleExpression, function
 
 __all__ = ["airy", "airye"]
 

@@ -1,34 +1,54 @@
-"""Bessel functions of real order and modified Bessel functions: DLMF 10.
+"""Bessel functions of real order and modified Bessel functions, and integrals of them: DLMF 10.
 
-    jv jn jve, yv yve yn            J and Y; also scaled, and of integer order
-    hankel1 hankel2                 J + i Y and J - i Y; scaled, hankel1e and hankel2e
-    iv ive, kv kve kn               I and K
+    jv jn jve, yv yve yn    J and Y; also scaled, and of integer order
+    hankel1 hankel2         J + i Y and J - i Y; scaled, hankel1e and hankel2e
+    iv ive, kv kve kn       I and K
+    j0 j1, y0 y1            J and Y
+    i0 i1 i0e i1e           I, and exp(-|x|) I
+    k0 k1 k0e k1e           K, and exp(x) K
+    itj0y0                  the integrals of J_0 and Y_0
+    iti0k0                  the integrals of I_0 and K_0
+    jvp yvp h1vp h2vp       of J, Y and Hankel functions
+    ivp kvp                 of I and K
 
 Derivatives with respect to the argument are the recurrences DLMF 10.6.1 and 10.29.1, in a form that
 holds at 0 too; for complex arguments they are complex derivatives.  Derivatives with respect to the
 order are in bessel_order_derivatives.py, for real arguments.  SciPy's functions of order 0 and 1
-are in bessel_order_0_1.py.
+are in bessel.py.
 
 The derivative of scaled I and K cancels for large x, where it decreases as 1 / x: its relative
 error is 2 x roundings, 1e-13 at x = 300 and 1e-9 at x = 1e6.
+
+Their derivatives are Bessel functions of neighboring orders (DLMF 10.6.3, 10.29.3).
+
+The n-th derivative is a sum of n + 1 Bessel functions with binomial coefficients (DLMF 10.6.7,
+10.29.5), which is differentiable with respect to argument and order.
 """
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from wengert._engine.core.handle import dtype_of, possibly, value_of
-from wengert._engine.kinds.elementwise import POSITIVE
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import Differentiation
+from wengert._engine.kinds.elementwise import POSITIVE, REAL
 from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from ...errors import NotDifferentiableError, at, user_line
+from ...errors import ArgumentError, NotDifferentiableError, at, user_line
 from .bessel_order_derivatives import ive_order, jv_order, kve_order, yv_order
-from .oracle_expression import OracleExpression
-from .register import function
+from .register import PREFIX, OracleExpression, function
 
-__all__ = """jv jn jve yv yve yn hankel1 hankel2 hankel1e hankel2e iv ive kv kve kn""".split()
+__all__ = """
+    jv jn jve yv yve yn hankel1 hankel2 hankel1e hankel2e iv ive kv kve kn j0 j1 y0 y1 i0 i1 i0e
+    i1e k0 k1 k0e k1e itj0y0 iti0k0 jvp yvp h1vp h2vp ivp kvp
+""".split()
+
 
 _ORDER = (-1.5, 3.5)
 
@@ -194,3 +214,126 @@ yve.partials(
     lambda t, out, v, x: t * yv_order(v, x, n=1),
     lambda t, out, v, x: 0.5 * t * (yve(v - 1, _require_real("yve", x)) - yve(v + 1, x)),
 )
+
+
+def _integer_order(name: str, doc: str, expression: str, domain: Any = POSITIVE) -> Any:
+    return function(
+        name,
+        "x",
+        domain=[domain],
+        oracle=OracleExpression("x", expression),
+        singular=True,
+        half=False,
+        doc=doc,
+    )
+
+
+j0 = _integer_order("j0", "J of order 0, DLMF 10.2.2.", "besselj(0, x)", REAL)
+j1 = _integer_order("j1", "J of order 1, DLMF 10.2.2.", "besselj(1, x)", REAL)
+y0 = _integer_order("y0", "Y of order 0, DLMF 10.2.3.", "bessely(0, x)")
+y1 = _integer_order("y1", "Y of order 1, DLMF 10.2.3.", "bessely(1, x)")
+j0.partials(lambda t, out, x: -t * j1(x))
+j1.partials(lambda t, out, x: 0.5 * t * (j0(x) - jv(2.0, x)))
+y0.partials(lambda t, out, x: -t * y1(x))
+y1.partials(lambda t, out, x: 0.5 * t * (y0(x) - yv(2.0, x)))
+
+i0 = _integer_order("i0", "I of order 0, DLMF 10.25.2.", "besseli(0, x)", REAL)
+i1 = _integer_order("i1", "I of order 1, DLMF 10.25.2.", "besseli(1, x)", REAL)
+i0e = _integer_order("i0e", "exp(-|x|) times I of order 0.", "exp(-abs(x)) * besseli(0, x)", REAL)
+i1e = _integer_order("i1e", "exp(-|x|) times I of order 1.", "exp(-abs(x)) * besseli(1, x)", REAL)
+i0.partials(lambda t, out, x: t * i1(x))
+i1.partials(lambda t, out, x: 0.5 * t * (i0(x) + iv(2.0, x)))
+i0e.partials(lambda t, out, x: t * (i1e(x) - np.sign(x) * out))
+i1e.partials(lambda t, out, x: t * (0.5 * (i0e(x) + ive(2.0, x)) - np.sign(x) * out))
+
+k0 = _integer_order("k0", "K of order 0, DLMF 10.25.3.", "besselk(0, x)")
+k1 = _integer_order("k1", "K of order 1, DLMF 10.25.3.", "besselk(1, x)")
+k0e = _integer_order("k0e", "exp(x) times K of order 0.", "exp(x) * besselk(0, x)")
+k1e = _integer_order("k1e", "exp(x) times K of order 1.", "exp(x) * besselk(1, x)")
+k0.partials(lambda t, out, x: -t * k1(x))
+k1.partials(lambda t, out, x: -0.5 * t * (k0(x) + kv(2.0, x)))
+k0e.partials(lambda t, out, x: t * (out - k1e(x)))
+k1e.partials(lambda t, out, x: t * (out - 0.5 * (k0e(x) + kve(2.0, x))))
+
+
+def _integral(name: str, result: int, integrand: str, mpmath_name: str) -> Any:
+    witness = OracleExpression("x", f"quad(lambda u: {mpmath_name}(0, u), [0, x / 8, x / 2, x])")
+    doc = f"The integral of {integrand} from 0 to x."
+    entry = function(name, "x", result=result, domain=[POSITIVE], oracle=witness, doc=doc)
+    entry.differentiation = Differentiation(singular=True)
+    entry.partials(lambda t, out, x: t * lookup(PREFIX + integrand)(x))
+    return entry
+
+
+_j0 = _integral("itj0y0", 0, "j0", "besselj")
+_y0 = _integral("itj0y0", 1, "y0", "bessely")
+_i0 = _integral("iti0k0", 0, "i0", "besseli")
+_k0 = _integral("iti0k0", 1, "k0", "besselk")
+
+
+def itj0y0(x: Any) -> tuple[Any, Any]:
+    """The integrals of J_0 and Y_0 from 0 to x."""
+    return _j0(x), _y0(x)
+
+
+def iti0k0(x: Any) -> tuple[Any, Any]:
+    """The integrals of I_0 and K_0 from 0 to x."""
+    return _i0(x), _k0(x)
+
+
+def _derivative(name: str, function: Any, alternate: float, sign: float) -> Any:
+    """SciPy's function of that name, and the sum of Bessel functions for tensors."""
+
+    def ours(v: Any, z: Any, n: int = 1) -> Any:
+        if n != int(n) or n < 0:
+            raise ArgumentError(
+                f"{name} with n={n}: the order of the derivative must be a nonnegative integer"
+                f"{at(user_line())}."
+            )
+        total: Any = 0.0
+        for k in range(int(n) + 1):
+            total = total + alternate**k * comb(int(n), k) * function(v - n + 2 * k, z)
+        return total * (sign / 2.0) ** n
+
+    ours.__name__ = name
+    name_of_function = function.name.split(".")[-1]
+    ours.__doc__ = f"""The n-th derivative of ``{name_of_function}(v, z)`` with respect to z.
+
+    Parameters
+    ----------
+    v, z : array or Tensor
+        Order and argument; both are differentiable.
+    n : int
+        The order of the derivative, 0 or more.
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    ArgumentError
+        n is negative or not an integer.
+
+    Notes
+    -----
+    DLMF 10.6.7 and 10.29.5. *Cost.* That of n + 1 Bessel functions.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.scipy.special import {name}
+    >>> slope = wg.grad(lambda z: abs({name}(1.5, z, 0)) ** 2 / 2)(2.0)
+    >>> value, first = {name}(1.5, 2.0, 0), {name}(1.5, 2.0, 1)
+    >>> bool(abs(slope - (value * first.conjugate()).real) < 1e-12)
+    True
+    """
+    return counterpart(getattr(scipy.special, name))(ours)
+
+
+jvp = _derivative("jvp", jv, -1.0, 1.0)
+yvp = _derivative("yvp", yv, -1.0, 1.0)
+h1vp = _derivative("h1vp", hankel1, -1.0, 1.0)
+h2vp = _derivative("h2vp", hankel2, -1.0, 1.0)
+ivp = _derivative("ivp", iv, 1.0, 1.0)
+kvp = _derivative("kvp", kv, 1.0, -1.0)

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from . import bessel_order_integrals, modified_bessel_order_integrals
+from . import bessel_order_integrals
 from .derivative_families import family
-from .oracle_expression import OracleExpression
+from .register import OracleExpression
 
 __all__: list[str] = []
 
@@ -74,15 +74,13 @@ def yv_order(v: Any, x: Any, *, n: int) -> Any:
 )
 def ive_order(v: Any, x: Any, *, n: int) -> Any:
     """exp(-x) times the n-th derivative of I with respect to the order."""
-    return _extend_to_limits(
-        modified_bessel_order_integrals.scaled_i, n, v, x, _limit_of_power, 0.0
-    )
+    return _extend_to_limits(bessel_order_integrals.scaled_i, n, v, x, _limit_of_power, 0.0)
 
 
 @family(native=True, oracle=OracleExpression("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
 def kve_order(v: Any, x: Any, *, n: int) -> Any:
     """exp(x) times the n-th derivative of K with respect to the order."""
-    return _extend_to_limits(modified_bessel_order_integrals.scaled_k, n, v, x, _limit_of_pole, 0.0)
+    return _extend_to_limits(bessel_order_integrals.scaled_k, n, v, x, _limit_of_pole, 0.0)
 
 
 @family(
@@ -101,13 +99,11 @@ def log_kve(v: Any, x: Any, *, n: int) -> Any:
     out = np.full_like(v, np.nan)
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     if inside.any():
-        top, total = modified_bessel_order_integrals.log_and_factor_of_k(0, v[inside], x[inside])
+        top, total = bessel_order_integrals.log_and_factor_of_k(0, v[inside], x[inside])
         if n == 0:
             out[inside] = top + np.log(total)
         else:
-            _, derivative = modified_bessel_order_integrals.log_and_factor_of_k(
-                n, v[inside], x[inside]
-            )
+            _, derivative = bessel_order_integrals.log_and_factor_of_k(n, v[inside], x[inside])
             out[inside] = derivative / total
     return out
 

@@ -24,10 +24,9 @@ from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .gamma import gamma, rgamma, rgamma_derivative
-from .polygammas import digamma, polygamma_difference
+from .elementary import cospi, sinpi
+from .gamma import digamma, gamma, polygamma_difference, rgamma, rgamma_derivative
 from .register import function
-from .sinpi_cospi import cospi, sinpi
 
 __all__ = "beta betaln poch binom comb perm factorial".split()
 

@@ -28,9 +28,8 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
 from .quadrature import trapezoid
-from .register import function
+from .register import OracleExpression, function
 
 __all__ = "elliprc elliprd elliprf elliprg elliprj".split()
 

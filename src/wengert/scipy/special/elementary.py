@@ -1,10 +1,23 @@
-"""Elementary functions of scipy.special: powers, exponentials, functions of degrees.
+"""Elementary functions of scipy.special: powers, exponentials, Box-Cox, degrees, multiples of pi.
 
-cbrt exp2 expm1 log1p            operations of wengert, to which SciPy's ufuncs dispatch
-exp10 cosm1 exprel powm1         10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
-sindg cosdg tandg cotdg radian   angles in degrees
-sinc round                       as in NumPy
-expit logit log_expit softplus   the logistic function, its inverse and logarithm; softplus
+    cbrt exp2 expm1 log1p             operations of wengert, to which SciPy's ufuncs dispatch
+    exp10 cosm1 exprel powm1          10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
+    sindg cosdg tandg cotdg radian    angles in degrees
+    sinc round                        as in NumPy
+    expit logit log_expit softplus    the logistic function, its inverse and logarithm; softplus
+    boxcox, boxcox1p                  (x^lambda - 1) / lambda, log(x) at lambda = 0; the same of 1 +
+                                      x
+    inv_boxcox, inv_boxcox1p          their inverses
+    sinpi, cospi                      sin(pi x) and cos(pi x), accurate for large x and near zeros:
+                                      x - 2 round(x / 2) is exact, unlike pi x
+    check_integers                    validates orders and degrees
+
+With L = log(x) the transform is L (e^u - 1) / u at u = lambda L, and the inverse is exp(y h(v))
+with h(v) = log(1 + v) / v at v = lambda y.  Both quotients are smooth at 0 (relative_quotients.py),
+and so are the derivatives with respect to lambda: L^2 / 2 and -y^2 e^y / 2 at lambda = 0.
+
+G. E. P. Box and D. R. Cox, "An analysis of transformations", J. Royal Statistical Society B 26
+(1964) 211-252.
 """
 
 from __future__ import annotations
@@ -15,18 +28,21 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.op import lookup
-from wengert._engine.kinds.elementwise import POSITIVE, REAL
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
+from wengert.errors import ArgumentError, at, user_line
 
 from ...numpy.elementwise import sinc as sinc
-from .register import function
-from .relative_quotients import exprel_of
+from .register import PREFIX, function
+from .relative_quotients import exprel_of, log1prel_of
 
 __all__ = """
     cbrt exp2 expm1 log1p exp10 cosm1 exprel powm1 sindg cosdg tandg cotdg radian sinc round
-    expit logit log_expit
+    expit logit log_expit boxcox boxcox1p inv_boxcox inv_boxcox1p
 """.split()
+
 
 cbrt, exp2, expm1, log1p, round = map(lookup, "cbrt exp2 expm1 log1p rint".split())
 expit, log_expit = lookup("sigmoid"), lookup("log_sigmoid")
@@ -134,3 +150,138 @@ if hasattr(scipy.special, "softplus"):
     def softplus(x: Any, **kwargs: Any) -> Any:
         """log(1 + e^x), without overflow; its derivative is expit(x)."""
         return lookup("softplus")(x, **kwargs)
+
+
+EXPONENT = (-3.0, 3.0)
+
+boxcox = function(
+    "boxcox",
+    "x lmbda",
+    domain=[POSITIVE, EXPONENT],
+    oracle="(x**lmbda - 1) / lmbda if lmbda else log(x)",
+    singular=True,
+    doc="(x^lambda - 1) / lambda, and log(x) at lambda = 0; d/dx = x^(lambda - 1).",
+)
+
+
+def _by_lambda(t: Any, log: Any, lmbda: Any) -> Any:
+    """L^2 times the derivative of (e^u - 1) / u at u = lambda L; 1 / lambda^2 where L is -inf."""
+    where = lookup("where")
+    end = np.logical_and(np.isneginf(value_of(log)), value_of(lmbda) > 0)
+    inside = where(end, 0.0, log)
+    slope = inside * inside * exprel_of(lmbda * inside, n=1)
+    return t * where(end, 1.0 / where(end, lmbda, 1.0) ** 2, slope)
+
+
+boxcox.partials(
+    lambda t, out, x, lmbda: t * x ** (lmbda - 1.0),
+    lambda t, out, x, lmbda: _by_lambda(t, np.log(x), lmbda),
+)
+
+boxcox1p = function(
+    "boxcox1p",
+    "x lmbda",
+    domain=[(-1.0, np.inf), EXPONENT],
+    oracle="expm1(lmbda * log1p(x)) / lmbda if lmbda else log1p(x)",
+    singular=True,
+    doc="((1 + x)^lambda - 1) / lambda, and log(1 + x) at lambda = 0; d/dx = (1 + x)^(lambda - 1).",
+)
+boxcox1p.partials(
+    lambda t, out, x, lmbda: t * (1.0 + x) ** (lmbda - 1.0),
+    lambda t, out, x, lmbda: _by_lambda(t, np.log1p(x), lmbda),
+)
+
+inv_boxcox = function(
+    "inv_boxcox",
+    "y lmbda",
+    domain=[POSITIVE, (1e-290, 3.0)],
+    oracle="exp(log1p(lmbda * y) / lmbda) if lmbda else exp(y)",
+    singular=True,
+    doc="(1 + lambda y)^(1 / lambda), and e^y at lambda = 0.",
+)
+
+
+def _inverse_by_y(t: Any, power: Any, y: Any, lmbda: Any) -> Any:
+    """(1 + lambda y)^(1 / lambda - 1)."""
+    where = lookup("where")
+    end = value_of(lmbda) * value_of(y) == -1.0
+    zero = where(end, 0.0, 1.0) ** (where(end, 1.0 / where(end, lmbda, 1.0) - 1.0, 0.0))
+    return t * where(end, zero, power / where(end, 1.0, 1.0 + lmbda * y))
+
+
+def _inverse_by_lambda(t: Any, power: Any, y: Any, lmbda: Any) -> Any:
+    """(1 + lambda y)^(1 / lambda) y^2 h'(lambda y); 0 where the power is 0."""
+    where = lookup("where")
+    end = value_of(lmbda) * value_of(y) == -1.0
+    slope = y * y * log1prel_of(where(end, 0.0, lmbda * y), n=1)
+    return t * where(end, 0.0, power * slope)
+
+
+inv_boxcox.partials(
+    lambda t, out, y, lmbda: _inverse_by_y(t, out, y, lmbda),
+    lambda t, out, y, lmbda: _inverse_by_lambda(t, out, y, lmbda),
+)
+
+inv_boxcox1p = function(
+    "inv_boxcox1p",
+    "y lmbda",
+    domain=[POSITIVE, (1e-290, 3.0)],
+    oracle="expm1(log1p(lmbda * y) / lmbda) if lmbda else expm1(y)",
+    singular=True,
+    doc="(1 + lambda y)^(1 / lambda) - 1, and e^y - 1 at lambda = 0.",
+)
+
+
+def _power(out: Any, y: Any, lmbda: Any) -> Any:
+    """out + 1; e^y for tiny lambda y, where SciPy returns y instead of e^y - 1."""
+    return lookup("where")(np.abs(lmbda * y) < 1e-150, np.exp(y), out + 1.0)
+
+
+inv_boxcox1p.partials(
+    lambda t, out, y, lmbda: _inverse_by_y(t, _power(out, y, lmbda), y, lmbda),
+    lambda t, out, y, lmbda: _inverse_by_lambda(t, _power(out, y, lmbda), y, lmbda),
+)
+
+
+@elementwise(name=f"{PREFIX}sinpi", oracle="sinpi(x)", complex_ok=True)
+def sinpi(s: Any, x: Any) -> Any:
+    """sin(pi x)."""
+    return s.sin(pi * _reduce(s, x))
+
+
+@elementwise(name=f"{PREFIX}cospi", oracle="cospi(x)", complex_ok=True)
+def cospi(s: Any, x: Any) -> Any:
+    """cos(pi x)."""
+    r = x - 2.0 * s.rint(0.5 * (x + s.conj(x)) * 0.5)
+    shifted = s.where(s.less(s.conj(r) + r, 0.0), r + 0.5, 0.5 - r)
+    return s.sin(pi * shifted)
+
+
+def _reduce(s: Any, x: Any) -> Any:
+    """r with sin(pi r) = sin(pi x) and real part in [-1/2, 1/2]."""
+    r = x - 2.0 * s.rint(0.5 * (x + s.conj(x)) * 0.5)
+    real = 0.5 * (r + s.conj(r))
+    return s.where(s.less(0.5, real), 1.0 - r, s.where(s.less(real, -0.5), -1.0 - r, r))
+
+
+sinpi.partials(lambda t, out, x: t * (pi * cospi(x)))
+cospi.partials(lambda t, out, x: t * (-pi * sinpi(x)))
+
+
+def check_integers(n: Any, function: str, parameter: str, minimum: int) -> Any:
+    """`n` as an int or an array of int64.
+
+    Raises
+    ------
+    ArgumentError
+        It is not an integer, less than `minimum`, or not known while tracing.
+    """
+    values = np.asarray(value_of(n) if isinstance(n, Handle) else n)
+    kind = values.dtype.kind
+    if kind not in "biuf" or np.any(values < minimum) or (kind == "f" and np.any(values % 1)):
+        raise ArgumentError(
+            f"{function} with {parameter}={n}: {parameter} must be an integer of at least "
+            f"{minimum}{at(user_line())}."
+        )
+    integers = values.astype(np.int64)
+    return int(integers) if integers.ndim == 0 else integers

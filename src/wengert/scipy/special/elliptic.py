@@ -22,8 +22,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, REAL
 
 from .carlson import elliprd
-from .oracle_expression import OracleExpression
-from .register import function
+from .register import OracleExpression, function
 
 __all__ = "ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj agm".split()
 

@@ -19,10 +19,9 @@ from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
-from .oracle_expression import OracleExpression
-from .register import PREFIX, function
+from .elementary import check_integers, cospi, sinpi
+from .register import PREFIX, OracleExpression, function
 from .relative_quotients import log1prel_of, sinc_of, sinhc_of
-from .sinpi_cospi import check_integers, cospi, sinpi
 
 __all__ = "expi exp1 expn sici shichi fresnel spence".split()
 

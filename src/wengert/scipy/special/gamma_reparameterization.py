@@ -28,9 +28,9 @@ import numpy as np
 import scipy.special
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
-from .polygammas import digamma, polygamma_of
+from .gamma import digamma, polygamma_of
 from .quadrature import edge, integrals
+from .register import OracleExpression
 from .traced_loops import is_traced_scalar
 
 __all__: list[str] = []

@@ -6,7 +6,7 @@
 
 The derivative with respect to the argument is the same function with other parameters; complex
 arguments are supported where SciPy supports them.  Derivatives with respect to parameters are for
-real arguments only (hypergeometric_parameter_derivatives.py, hyperu_parameter_integrals.py).
+real arguments only (hypergeometric_parameter_derivatives.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
-from . import hyperu_parameter_integrals
+from . import hypergeometric_parameter_derivatives
 from .derivative_families import family
 from .gamma import gammaln, psi, rgamma, rgamma_derivative
 from .hypergeometric_parameter_derivatives import (
@@ -27,8 +27,7 @@ from .hypergeometric_parameter_derivatives import (
     hyp2f1_orders,
     struve_orders,
 )
-from .oracle_expression import OracleExpression
-from .register import PREFIX, sampled_function
+from .register import PREFIX, OracleExpression, sampled_function
 
 _LARGE_ORDER = 20.0  # orders from which on gammaln is used, as gamma would overflow
 
@@ -102,7 +101,7 @@ def hyperu_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
     out = np.full_like(a, np.nan)
     inside = (x > 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(x)
     if inside.any():
-        out[inside] = hyperu_parameter_integrals.derivatives(
+        out[inside] = hypergeometric_parameter_derivatives.derivatives(
             j, k, m, a[inside], b[inside], x[inside]
         )
     return out

@@ -19,8 +19,7 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
-from .oracle_expression import OracleExpression
-from .register import function
+from .register import OracleExpression, function
 
 __all__ = "ber bei ker kei berp beip kerp keip kelvin".split()
 

@@ -16,9 +16,8 @@ import scipy.special
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from .oracle_expression import OracleExpression
-from .register import PREFIX, function
-from .sinpi_cospi import check_integers
+from .elementary import check_integers
+from .register import PREFIX, OracleExpression, function
 
 __all__ = ["lambertw", "wrightomega"]
 

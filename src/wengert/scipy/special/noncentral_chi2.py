@@ -22,8 +22,7 @@ from scipy import special
 
 from .derivative_families import family
 from .incomplete_gamma import gamma_density, gammainc_order
-from .oracle_expression import OracleExpression
-from .register import inverse_partials, sampled_function
+from .register import OracleExpression, inverse_partials, sampled_function
 from .traced_loops import fail_where, is_traced_scalar, repeat
 
 __all__ = "chndtr chndtrix chndtridf chndtrinc".split()

@@ -19,11 +19,9 @@ import numpy as np
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 
 from .beta import binom, poch
-from .gamma import rgamma, rgamma_derivative
+from .gamma import digamma, rgamma, rgamma_derivative
 from .hypergeometric_parameter_derivatives import hyp1f1_orders, hyp2f1_orders
-from .oracle_expression import OracleExpression
-from .polygammas import digamma
-from .register import function
+from .register import OracleExpression, function
 
 __all__ = """
     eval_legendre eval_chebyt eval_chebyu eval_gegenbauer eval_jacobi

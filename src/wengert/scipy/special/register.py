@@ -1,9 +1,9 @@
-"""Registration of functions of scipy.special as operations.
+"""Registration of functions of scipy.special as operations, with oracles.
 
-    function           an elementwise operation that is one ufunc of scipy.special
-    sampled_function   the same, with random examples between bounds
-    inverse_partials   partials of an inverse function, by the implicit function theorem
-    public             the public names of a module: SciPy's ufuncs, and functions defined here
+    function            an elementwise operation that is one ufunc of scipy.special
+    sampled_function    the same, with random examples between bounds
+    inverse_partials    partials of an inverse function, by the implicit function theorem
+    public              the public names of a module: SciPy's ufuncs, and functions defined here
 
 An entry is
 
@@ -15,6 +15,11 @@ gammaln.  The ufunc `scipy.special.gammaln` dispatches to it for tensors; so the
 ufunc itself, with `out=`, `where=` and its other arguments, and with SciPy's values for plain
 arrays.  Native code calls SciPy's C function
 (_engine/backends/llvm/special_functions/scipy_symbols.py), or vector math of the same name.
+
+The laws check an oracle that is a string at a grid of extreme points, with 800 digits for
+derivatives (wengert.testing, whole_range).  For functions that take mpmath milliseconds per element
+that would take hours.  An `OracleExpression` is evaluated only at the examples of the operation, by
+wengert.testing.mpmath_oracle; extreme points have their own tests (tests/scipy).
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
@@ -30,7 +35,19 @@ import scipy.special
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise, elementwise
 from wengert._engine.tensor.numpy_protocols import implements
 
-from .oracle_expression import OracleExpression
+__all__: list[str] = []
+
+
+class OracleExpression(NamedTuple):
+    """A function of arrays, given as an mpmath expression.
+
+    operands : the names of the operands, separated by spaces.
+    expression : a Python expression in functions of mpmath, operands and parameters.
+    """
+
+    operands: str
+    expression: str
+
 
 PREFIX = "special."
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
+from .register import OracleExpression
 
 __all__: list[str] = []
 

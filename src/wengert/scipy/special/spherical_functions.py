@@ -22,8 +22,7 @@ from wengert._engine.tensor.numpy_dispatch import counterpart
 from wengert.errors import NotDifferentiableError, at, user_line
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
-from .register import function
+from .register import OracleExpression, function
 from .traced_loops import is_traced_scalar
 
 __all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv"]

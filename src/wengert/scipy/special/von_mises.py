@@ -19,8 +19,8 @@ import numpy as np
 import scipy.special
 
 from .derivative_families import family
-from .oracle_expression import OracleExpression
 from .quadrature import integrals
+from .register import OracleExpression
 from .traced_loops import repeat
 
 __all__: list[str] = []

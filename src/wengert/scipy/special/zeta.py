@@ -23,9 +23,8 @@ from wengert._engine.tensor.numpy_dispatch import counterpart
 from ...errors import ArgumentError, at, user_line
 from .bessel_order_integrals import cospi_and_sinpi
 from .derivative_families import family
-from .oracle_expression import OracleExpression
 from .power_series import BERNOULLI, exponential, log_gamma, product, zeros
-from .register import PREFIX, function
+from .register import PREFIX, OracleExpression, function
 from .traced_loops import is_traced_scalar
 
 __all__ = ["zeta", "zetac"]

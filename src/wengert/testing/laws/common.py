@@ -22,7 +22,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.spec import bare, spec_of
 from wengert.errors import CheckError, TraceError
-from wengert.scipy.special.oracle_expression import OracleExpression
+from wengert.scipy.special.register import OracleExpression
 
 from ..grad_checks import check_grads
 from ..mpmath_oracle import evaluated, oracle_of
