@@ -12,8 +12,9 @@ available precision", Numerische Mathematik 18 (1971) 224-242; D. H. Bailey's do
 arithmetic.
 
 decimal_series.py sums a series with as many digits as are needed.  Native code has 31, and
-estimates how many are lost.  If fewer than 16 are left, or the series has too many terms, it reports a failure (traced_loops.fail_where), and the interpreter sums the series
-with decimals.
+estimates how many are lost.  If fewer than 16 are left, or the series has too many
+terms, it reports a failure (traced_loops.fail_where), and the interpreter sums the series with
+decimals.
 """
 
 from __future__ import annotations
