@@ -4,13 +4,11 @@ linear_solve        solve for general and structured matrices, lstsq, pinv
 lu_cho_solve        lu, lu_factor, lu_solve, cho_factor, cho_solve
 ldl                 ldl
 banded              solve_banded, solveh_banded and other banded systems
-toeplitz_circulant  toeplitz, circulant, hankel, block_diag ..., solve_toeplitz
-companion_matrices  fiedler, companion, leslie
-decompositions      cholesky, qr, svd, polar, orth, null_space
-rq_qr_multiply      rq, qr_multiply
+toeplitz_circulant  toeplitz, circulant, hankel, block_diag ..., solve_toeplitz; fiedler, companion,
+                    leslie
+decompositions      cholesky, qr, svd, polar, orth, null_space; rq, qr_multiply
 eigenvalues         eig, eigh, generalized, banded and tridiagonal problems
-schur               schur, hessenberg
-schur_vjp           derivative of the unitary factor of a Schur decomposition
+schur               schur, hessenberg; derivative of the unitary factor of a Schur decomposition
 real_schur_blocks   conversion between real and complex forms of eigenvalues
 matrix_functions    expm, logm, sqrtm, cosm ...
 funm_expm_frechet   funm, expm_cond, matrix_balance, subspace_angles
@@ -43,9 +41,7 @@ MODULES = (
     "eigenvalues",
     "schur",
     "funm_expm_frechet",
-    "rq_qr_multiply",
     "real_schur_blocks",
-    "companion_matrices",
     "numpy_aliases",
 )
 

@@ -1,4 +1,7 @@
-"""Cholesky, QR, singular value and polar decompositions; bases of range and null space.
+"""Cholesky, QR, RQ, singular value and polar decompositions; bases of range and null space.
+
+    rq             RQ decomposition
+    qr_multiply    product with the factor Q
 
     cholesky, qr, svd, svdvals, polar, orthogonal_procrustes
     orth, null_space      operations: a basis of the range, and of the null space
@@ -8,6 +11,9 @@ _engine/ops/linalg/polar_decomposition.py.  A basis of a space is unique up to a
 space; its derivative is the one without rotation.  So functions of the space, such as the
 projector, have the correct derivative, also for equal singular values.  The rank is assumed
 constant (G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
+
+The RQ decomposition is the QR decomposition of the adjoint with rows and columns reversed; the
+signs agree with LAPACK's, as the reflections are the same.
 """
 
 from __future__ import annotations
@@ -24,16 +30,16 @@ from wengert._engine.ops.linalg.check import accepted
 from wengert._engine.ops.linalg.linear_solve import adjoint, pinv
 from wengert._engine.ops.linalg.linear_solve import hermitian as hermitian_part
 from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm, polar_factor
-from wengert.errors import ArgumentError, TraceError, at, user_line
+from wengert.errors import ArgumentError, ShapeError, TraceError, at, user_line
 from wengert.numpy import linalg as names
 
 from ..dispatch import counterpart, floating
 from .register import entry, square
 
-__all__ = [
-    *("cholesky", "qr", "svd", "svdvals", "polar", "orthogonal_procrustes"),
-    *("orth", "null_space"),
-]
+__all__ = """
+    cholesky qr svd svdvals polar orthogonal_procrustes orth null_space qr_multiply rq
+""".split()
+
 
 _FINITE = "Check it for NaN and infinity"
 
@@ -329,3 +335,91 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
     """
     product = adjoint(floating(A)) @ floating(B)
     return polar_factor(product), nuclear_norm(product)
+
+
+@counterpart(scipy.linalg.rq)
+def rq(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    check_finite: bool = True,
+) -> Any:
+    """The RQ decomposition, as ``scipy.linalg.rq``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    overwrite_a, lwork, check_finite
+        Ignored; for compatibility with SciPy.
+    mode : {"full", "r", "economic"}
+
+    Returns
+    -------
+    R : Tensor of shape (..., m, n), or (..., m, k) with "economic", k = min(m, n)
+    Q : Tensor of shape (..., n, n) or (..., k, n); not with "r"
+
+    Raises
+    ------
+    MatrixError
+        A derivative is needed and the last min(m, n) rows are linearly dependent.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> a = np.array([[2.0, 1.0], [0.0, 3.0]])
+    >>> wg.grad(lambda a: abs(wg.scipy.linalg.rq(a)[0][1, 1]))(a)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    modes = {"full": "complete", "r": "complete", "economic": "reduced"}
+    if mode not in modes:
+        raise ArgumentError(
+            f"rq of a tensor with mode={mode!r}: the mode must be one of {sorted(modes)}"
+            f"{at(user_line())}."
+        )
+    reversed_adjoint = adjoint(floating(a)[..., ::-1, ::-1])
+    q, r = names.qr(reversed_adjoint, modes[mode])
+    r = adjoint(r)[..., ::-1, ::-1]
+    return r if mode == "r" else (r, adjoint(q)[..., ::-1, ::-1])
+
+
+@counterpart(scipy.linalg.qr_multiply)
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """The product of a matrix with Q of `a`, and R, as ``scipy.linalg.qr_multiply``.
+
+    Parameters
+    ----------
+    a : array_like of shape (m, n)
+    c : array_like
+        A vector or a matrix of matching shape.
+    mode : {"right", "left"}
+        ``c @ Q``, or ``Q @ c``.
+    pivoting : bool, default False
+        As for `qr`.
+    conjugate : bool, default False
+        Whether to multiply with the conjugate of Q.
+    overwrite_a, overwrite_c
+        Ignored; for compatibility with SciPy.
+    """
+    if mode not in ("left", "right"):
+        raise ArgumentError(
+            f"qr_multiply with mode={mode!r}: the mode must be 'left' or 'right'{at(user_line())}."
+        )
+    c = floating(c)
+    q, *rest = qr(a, mode="economic", pivoting=pivoting)
+    q = np.conjugate(q) if conjugate and q.dtype.kind == "c" else q
+    if c.shape[0 if mode == "left" or c.ndim == 1 else 1] != q.shape[1 if mode == "left" else 0]:
+        raise ShapeError(
+            f"qr_multiply of shapes {np.shape(a)} and {c.shape}: c cannot be multiplied by Q of "
+            f"shape {q.shape} from the {mode}{at(user_line())}."
+        )
+    return (q @ c if mode == "left" else c @ q), *rest

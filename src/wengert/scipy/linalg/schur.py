@@ -1,11 +1,20 @@
-"""The Schur and Hessenberg forms.
+"""The Schur and Hessenberg forms, and the derivative of the unitary factor of the former.
 
-    schur_form            operation
-    schur, hessenberg     as in SciPy
+    schur_form           operation
+    schur, hessenberg    as in SciPy
+    schur_rotation       the operation: a linear equation in the Schur form, and its adjoint
+    nearly_upper         the quasi-triangular part of a matrix
 
 a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew-Hermitian.  w follows from the
-zeros of t (schur_vjp.py), and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct
+zeros of t (schur.py), and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct
 eigenvalues.  The phases of complex columns are arbitrary; the derivative keeps them constant.
+
+a = z @ t @ adjoint(z), and w = adjoint(z) dz is skew-Hermitian.  Below the diagonal blocks of t,
+w t - t w = adjoint(z) da z =: c, which is solved for w by block columns.  A 2x2 block
+[[p, q], [r, s]], for a pair of conjugate eigenvalues, has equal diagonal elements (LAPACK's
+dlanv2); this condition determines the rotation angle of its columns, with the coefficient
+-2 (q + r).  If q = -r the block is a scaled rotation and the angle is arbitrary: there is no
+derivative.
 """
 
 from __future__ import annotations
@@ -14,10 +23,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.linalg import LinAlgError
 
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts
+from wengert._engine.ops.creation import positions
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg.factorizations import triangle
 from wengert._engine.ops.linalg.linear_solve import adjoint
@@ -25,9 +36,179 @@ from wengert._engine.ops.linalg.linear_solve import adjoint
 from ...errors import ArgumentError, MatrixError, at, user_line
 from ..dispatch import counterpart
 from .register import entry, square
-from .schur_vjp import nearly_upper, schur_rotation
 
-__all__ = ["schur", "hessenberg"]
+__all__ = ["schur", "hessenberg", "nearly_upper", "schur_rotation"]
+
+
+def nearly_upper(x: Any, t: Any) -> Any:
+    """The upper triangle of `x`, and the elements below it within the blocks of `t`."""
+    upper = triangle(x, False)
+    if t.dtype.kind == "c":
+        return upper
+    i = positions(x.shape[-1])
+    subdiagonal = (i[:, None] == i + 1) & (value_of(t) != 0)
+    return upper + where(subdiagonal, x, 0.0)
+
+
+def _separate_blocks(t: Any) -> Any:
+    """Set subdiagonal elements to 0 if they are negligible or overlap with another block."""
+    large = np.abs(value_of(t)) > 0.1
+    follows = np.roll(triangle(large * 1.0, True, strict=True), (1, 1), axis=(-2, -1))
+    return nearly_upper(t, where(large & (follows == 0.0), t, 0.0))
+
+
+def _blocks(t: Any) -> list[tuple[int, int]]:
+    """The start and end of the diagonal blocks."""
+    n, found, start = t.shape[-1], [], 0
+    while start < n:
+        stop = start + (2 if start + 1 < n and t[start + 1, start] != 0 else 1)
+        found.append((start, stop))
+        start = stop
+    return found
+
+
+def _check_distinct(t: Any, blocks: list[tuple[int, int]]) -> None:
+    """Raise an error if the derivative does not exist, up to rounding."""
+    n = t.shape[-1]
+    limit = np.finfo(t.dtype).eps * n * np.abs(t).max(initial=0.0)
+    values: list[Any] = [np.linalg.eigvals(t[i:j, i:j]) for i, j in blocks]
+    for k, ((i, j), w) in enumerate(zip(blocks, values, strict=True)):
+        if j - i == 2 and abs(t[i, i + 1] + t[i + 1, i]) <= limit:
+            raise LinAlgError(
+                "a 2x2 block of the Schur form is a scaled rotation, so the rotation of its "
+                "columns is not unique"
+            )
+        for other in values[:k]:
+            if np.abs(w[:, None] - other).min() <= limit:
+                raise LinAlgError("two eigenvalues are equal, up to rounding")
+
+
+def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
+    """Test oracle: solve with the matrix of the linear map, from its values at unit matrices."""
+    n = t.shape[-1]
+    t = np.triu(t, -1)
+    indices = list(zip(*np.tril_indices(n, -1), strict=True))
+    in_blocks = [(i, j) for i, j in indices if i == j + 1 and t[i, j] != 0]
+
+    def read(y: Any) -> Any:
+        return np.array([y[j, j] - y[i, i] if (i, j) in in_blocks else y[i, j] for i, j in indices])
+
+    def map_of(k: int) -> Any:
+        x = np.zeros((n, n))
+        x[indices[k]] = 1.0
+        w = x - x.T
+        return read(w @ t - t @ w)
+
+    m = np.array([map_of(k) for k in range(len(indices))]).T
+    out = np.zeros((n, n), np.result_type(t, c))
+    if not back:
+        for p, value in zip(indices, np.linalg.solve(m, read(c)), strict=True):
+            out[p] = value
+        return out
+    found = np.linalg.solve(np.conj(m.T), np.array([c[p] for p in indices]))
+    for (i, j), value in zip(indices, found, strict=True):
+        if (i, j) in in_blocks:
+            out[j, j], out[i, i] = out[j, j] + value, out[i, i] - value
+        else:
+            out[i, j] = value
+    return out
+
+
+@entry(
+    "Its eigenvalues must be distinct; use output='complex' if a 2x2 block is a scaled rotation",
+    "22",
+    like=1,
+    prepare=lambda t, c: (_separate_blocks(t), c),
+    oracle=_rotation_oracle,
+)
+def schur_rotation(t, c, *, back):
+    """The strictly lower x such that w = x - adjoint(x) preserves the Schur form of t.
+
+    Below the blocks w @ t - t @ w equals c; within a 2x2 block the differences of the two diagonal
+    elements are equal.  With `back`, the adjoint map of c.
+    """
+    dtype = np.result_type(t, c, np.float32)
+    if not t.size:
+        return c.astype(dtype, copy=False)
+    t, c = np.triu(t, -1).astype(dtype, copy=False), c.astype(dtype, copy=False)
+    blocks = _blocks(t)
+    _check_distinct(t, blocks)
+    return (_solve_adjoint if back else _solve_forward)(t, c, blocks)
+
+
+def _solve_forward(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+    x = np.zeros_like(c)
+    n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
+    for i, j in blocks:
+        rest, own = slice(j, n), slice(i, j)
+        if j < n:
+            right = x[rest, :i] @ t[:i, own] - c[rest, own]
+            x[rest, own] = _trsyl_result(solve(t[rest, rest], t[own, own], right, isgn=-1))
+    for i, j in blocks:
+        if j - i == 2:
+            own = slice(i, j)
+            moved = x[own, :i] @ t[:i, own] - t[own, j:] @ x[j:, own] - c[own, own]
+            x[i + 1, i] = (moved[0, 0] - moved[1, 1]) / (2.0 * (t[i, i + 1] + t[i + 1, i]))
+    return x
+
+
+def _solve_adjoint(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+    y = np.zeros_like(c)
+    n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
+    transpose = "C" if t.dtype.kind == "c" else "T"
+    for i, j in blocks:
+        if j - i == 2:
+            angle = c[i + 1, i] / (-2.0 * (t[i, i + 1] + t[i + 1, i]))
+            y[i, i], y[i + 1, i + 1] = angle, -angle
+    for i, j in reversed(blocks):
+        rest, own = slice(j, n), slice(i, j)
+        if j < n:
+            known = y[rest, rest] @ adjoint(t[own, rest]) - adjoint(t[own, rest]) @ y[own, own]
+            options = {"trana": transpose, "tranb": transpose, "isgn": -1}
+            found = solve(t[rest, rest], t[own, own], known - c[rest, own], **options)
+            y[rest, own] = _trsyl_result(found)
+    return y
+
+
+def _trsyl_result(found: Any) -> Any:
+    x, scale, info = found
+    if info:
+        raise LinAlgError("two eigenvalues are equal, up to rounding")
+    return x / scale
+
+
+@schur_rotation.define_vjp
+def _schur_rotation_vjp(g, out, t, c, *, back):
+    z = schur_rotation(t, g, back=not back)
+    x, y = (z, out) if back else (out, z)
+    w = adjoint(x) - x
+    return nearly_upper(y @ w - w @ y, t), triangle(z, True, strict=True) if back else z
+
+
+@schur_rotation.define_jvp
+def _schur_rotation_jvp(dots, out, t, c, *, back):
+    t_dot, right = dots
+    if t_dot is not None:
+        m = nearly_upper(t_dot, t)
+        if back:
+            moved = adjoint(m) @ out - out @ adjoint(m)
+            moved = moved - adjoint(moved)
+        else:
+            w = out - adjoint(out)
+            moved = m @ w - w @ m
+        right = moved if right is None else right + moved
+    return schur_rotation(t, right, back=back)
+
+
+@schur_rotation.examples
+def _(rng):
+    t = np.triu(rng.normal(size=(3, 3)), 1) + np.diag([1.0, -2.0, 4.0])
+    yield (t, rng.normal(size=(3, 3))), {"back": False}
+    yield (t, rng.normal(size=(3, 3))), {"back": True}
+    t = np.triu(rng.normal(size=(5, 5)), 1) + np.diag([1.0, 1.0, -2.0, 4.0, 4.0])
+    t[[0, 3], [1, 4]], t[[1, 4], [0, 3]] = [2.0, 0.7], [-0.5, -1.5]
+    yield (t, rng.normal(size=(5, 5))), {"back": False}
+    yield (t, rng.normal(size=(5, 5))), {"back": True}
 
 
 # ---- Schur form --------------------------------------------------------------------------------
