@@ -11,7 +11,7 @@ from wengert import optim
 from wengert.errors import MatrixError
 from wengert.scipy.sparse import csr_array, linalg
 from wengert.scipy.sparse.linalg import cholesky_factors, factors, matrix_patterns, superlu_factors
-from wengert.scipy.sparse.linalg.determinant_operations import (
+from wengert.scipy.sparse.linalg.determinants import (
     sparse_selected_inverse,
     sparse_slogdet,
 )

@@ -11,7 +11,7 @@ import wengert as wg
 from wengert.errors import ArgumentError, MatrixError, ShapeError
 from wengert.scipy.sparse import csr_array, linalg
 from wengert.scipy.sparse.linalg import factors
-from wengert.scipy.sparse.linalg.determinant_operations import sparse_slogdet
+from wengert.scipy.sparse.linalg.determinants import sparse_slogdet
 from wengert.scipy.sparse.linalg.factors import factor_of
 from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
 from wengert.testing import check_grads

@@ -5,8 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert.scipy.sparse.linalg.factors import factor_of
-from wengert.scipy.sparse.linalg.near_solve_operation import near_solve
-from wengert.scipy.sparse.linalg.preconditioned_gmres import SparseProducts, gmres
+from wengert.scipy.sparse.linalg.near_solve_operation import SparseProducts, gmres, near_solve
 
 
 def matrix(rng, n=60):

@@ -1,7 +1,7 @@
 """The functions of scipy.sparse.linalg, for sparse arrays whose elements are tensors.
 
-operands                  arguments: sparse arrays of SciPy and of wengert
-structure                 arrays of the CSR format, checked
+operands                  arguments: sparse arrays of SciPy and of wengert; arrays of the CSR
+                          format, checked
 matrix_patterns           repeated entries, symmetry and bandwidth of a pattern, found once
 matrix_factors            what the factors of all libraries have in common
 superlu_factors           LU factors by SuperLU
@@ -9,20 +9,18 @@ cholesky_factors          Cholesky factors by LAPACK and CHOLMOD
 cholmod                   CHOLMOD, through cvxopt; the only module that imports it
 factors                   the factors of a matrix, kept for the derivatives
 solve_operation           linear systems as operations on the arrays of the CSR format
-near_solve_operation      the same by the factors of another matrix
-preconditioned_gmres      GMRES with these factors as the preconditioner
+near_solve_operation      the same by the factors of another matrix; GMRES with these factors as the
+                          preconditioner
 direct                    spsolve, splu, factorized, spsolve_triangular, inv
-determinant_operations    determinants as operations
-determinants              logdet, slogdet
+determinants              logdet, slogdet; determinants as operations
 selected_inverse          elements of the inverse on the pattern of the matrix
-takahashi_recurrence      the same from triangular factors
+takahashi_recurrence      the same from triangular factors; the same in a band
 selected_inverse_kernel   the same as native code
-band_inverse_kernel       the same in a band
 symbolic_kernels          patterns of factors, as native code
 linear_operator           LinearOperator, aslinearoperator
 matrix_functions          matrices by their products, for iterative methods
-iterative_operation       an iterative method of SciPy as one operation
-iterative_systems         cg, minres, gmres, bicgstab ...
+iterative_systems         cg, minres, gmres, bicgstab ...; an iterative method of SciPy as one
+                          operation
 least_squares             lsqr, lsmr
 eigenvalues               eigsh, eigs, svds
 generalized_eigenvalues   eigsh and eigs of A v = w M v, eigs of operators

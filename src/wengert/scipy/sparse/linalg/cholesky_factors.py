@@ -16,12 +16,11 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from wengert._engine.implicit.matrix_structure import probe_vector
 
-from .band_inverse_kernel import inverse_in_band
 from .matrix_factors import MatrixFactors, counts
 from .matrix_patterns import Band, MatrixPattern
+from .operands import Plain
 from .selected_inverse_kernel import TriangularLines
-from .structure import Plain
-from .takahashi_recurrence import inverse_at
+from .takahashi_recurrence import inverse_at, inverse_in_band
 
 _BYTES_FOR_EACH = 20  # of factors, for each byte of the entries
 # Differences of elements that should be equal, in units of eps.

@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert._engine.core.fork_safe_locks import lock
 
-from .structure import Plain
+from .operands import Plain
 
 _SUPERNODAL = 2  # L L^T in any case
 _PERMUTED = 7  # the system whose solution is the right-hand side in the order of the factor

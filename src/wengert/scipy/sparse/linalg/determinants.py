@@ -1,22 +1,209 @@
-"""Determinants of sparse matrices.
+"""Determinants of sparse matrices, as operations on the arrays of the CSR format.
 
-slogdet   sign and logarithm of the absolute value
-logdet    the logarithm of a positive determinant
+    slogdet                    sign and logarithm of the absolute value
+    logdet                     the logarithm of a positive determinant
+    sparse_slogdet             sign and logarithm of the determinant
+    sparse_selected_inverse    the transposed inverse at the entries of the matrix: its gradient
+
+The second derivative of the logarithm needs all elements of the inverse: a solution for each
+column, for matrices of at most `_MAX_COLUMNS` rows.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
+from wengert._engine.autodiff.jvp_vjp import jvp, vjp
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import BY_SCIPY
+from wengert._engine.core.spec import Spec
+from wengert._engine.kinds.batching import row_ranks
 from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.indexing.getitem import IndexSlot, getitem
+from wengert._engine.ops.linalg.linear_solve import matrices
 from wengert._engine.ops.linalg.results import SlogdetResult
 from wengert.errors import ArgumentError, at, user_line
 
-from .determinant_operations import sparse_slogdet
 from .direct import ASSUMED
-from .operands import choice, square
+from .factors import factor_of
+from .operands import Plain, check_lengths, choice, square
+from .selected_inverse import transposed_inverse
+from .solve_operation import HINT, dense, example_matrix, row_numbers, sparse_solve
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
+
+
+_MAX_COLUMNS = 4096
+
+
+def _slogdet_oracle(data: Any, indices: Any, indptr: Any, **options: Any) -> Any:
+    return tuple(np.linalg.slogdet(dense(data, indices, indptr)))
+
+
+@matrices(HINT, name="sparse.slogdet", oracle=_slogdet_oracle)
+def sparse_slogdet(data: Plain, indices: Plain, indptr: Plain, *, assume: str = "gen") -> Any:
+    """The sign of the determinant, and the logarithm of its absolute value."""
+    check_lengths(data, indices, indptr)
+    exact = np.result_type(data.dtype, np.float32)
+    sign = np.empty(data.shape[:-1], exact)
+    logarithm = np.empty(sign.shape, exact.type(0).real.dtype)
+    for i in np.ndindex(*sign.shape):
+        try:
+            found = factor_of(data[i], indices, indptr, assume).log_determinant()
+        except LinAlgError as error:
+            if "exactly singular" not in str(error):
+                raise
+            found = 0.0, -np.inf
+        sign[i], logarithm[i] = found
+    return sign[()], logarithm[()]
+
+
+sparse_slogdet.host_callback = BY_SCIPY
+
+
+@sparse_slogdet.spec
+def _(data: Spec, indices: Spec, indptr: Spec, *, assume: str = "gen") -> Any:
+    check_lengths(data, indices, indptr)
+    exact = np.result_type(data.dtype, np.float32)
+    batch = data.shape[:-1]
+    return Spec(batch, exact), Spec(batch, exact.type(0).real.dtype)
+
+
+@sparse_slogdet.define_vjp
+def _slogdet_vjp(
+    t: tuple[Plain, ...],
+    out: tuple[Plain, ...],
+    data: Plain,
+    indices: Plain,
+    indptr: Plain,
+    *,
+    assume: str = "gen",
+) -> Any:
+    t_sign, weight = t
+    inverse = sparse_selected_inverse(data, indices, indptr, assume=assume)
+    if data.dtype.kind == "c":
+        weight = weight - 1j * (np.conjugate(t_sign) * out[0]).imag
+        inverse = np.conjugate(inverse)
+    return lookup("expand_dims")(weight, axis=-1) * inverse, None, None
+
+
+@sparse_slogdet.define_jvp
+def _slogdet_jvp(
+    dots: Any,
+    out: tuple[Plain, ...],
+    data: Plain,
+    indices: Plain,
+    indptr: Plain,
+    *,
+    assume: str = "gen",
+) -> Any:
+    inverse = sparse_selected_inverse(data, indices, indptr, assume=assume)
+    change = np.sum(inverse * dots[0], axis=-1)
+    if data.dtype.kind != "c":
+        return None, change
+    return 1j * (change.imag * out[0]), change.real
+
+
+def _batched(op: Any) -> None:
+    """The batching rule of operations on the values of a matrix."""
+
+    @op.batch
+    def rule(args: Any, batched: Any, size: Size, **options: Any) -> Any:
+        if batched[1] or batched[2] or row_ranks(args, batched)[0] < 1:
+            return NotImplemented
+        return op(*args, **options)
+
+
+_batched(sparse_slogdet)
+
+
+@sparse_slogdet.examples
+def _(rng: np.random.Generator) -> Any:
+    data, indices, indptr = example_matrix(rng)
+    yield (data, indices, indptr), {}
+    yield (data + 1j * rng.normal(size=9), indices, indptr), {}
+    yield example_matrix(rng, 2), {}
+    yield _definite(rng), {"assume": "pos"}
+
+
+def _definite(rng: np.random.Generator) -> tuple[Plain, Plain, Plain]:
+    """The arrays of a positive definite matrix, each entry stored."""
+    data = np.array([4.0, 1.0, 0.0, 1.0, 5.0, -1.0, 0.0, -1.0, 3.0])
+    return data * rng.uniform(1.0, 2.0), np.tile(np.arange(3), 3), np.array([0, 3, 6, 9])
+
+
+def _inverse_oracle(data: Any, indices: Any, indptr: Any, **options: Any) -> Any:
+    inverse = np.linalg.inv(dense(data, indices, indptr))
+    rows = row_numbers.oracle(indices, indptr)
+    return inverse[..., indices, rows]
+
+
+@matrices(HINT, name="sparse.selected_inverse", oracle=_inverse_oracle)
+def sparse_selected_inverse(
+    data: Plain, indices: Plain, indptr: Plain, *, assume: str = "gen"
+) -> Any:
+    """The elements of the transposed inverse at the entries of the matrix."""
+    check_lengths(data, indices, indptr)
+    out = np.empty(data.shape, np.result_type(data.dtype, np.float32))
+    for i in np.ndindex(*data.shape[:-1]):
+        out[i] = transposed_inverse(data[i], indices, indptr, assume)
+    return out
+
+
+sparse_selected_inverse.host_callback = BY_SCIPY
+
+
+@sparse_selected_inverse.spec
+def _(data: Spec, indices: Spec, indptr: Spec, *, assume: str = "gen") -> Any:
+    check_lengths(data, indices, indptr)
+    return Spec(data.shape, np.result_type(data.dtype, np.float32))
+
+
+def _by_solutions(data: Any, indices: Any, indptr: Any, assume: str) -> Any:
+    """The same by solutions for all columns, which is differentiated."""
+    n = shape_of(indptr)[0] - 1
+    if n > _MAX_COLUMNS:
+        raise ArgumentError(
+            f"the second derivative of the log-determinant of a sparse matrix with {n} rows needs "
+            f"its whole inverse, and is computed up to {_MAX_COLUMNS} rows. Use products with "
+            f"random vectors and solve, or a smaller matrix{at(user_line())}."
+        )
+    units = np.eye(n, dtype=data.dtype)
+    inverse = sparse_solve(data, indices, indptr, units, assume=assume, checked=True)
+    rows = row_numbers(indices, indptr)
+    return getitem(inverse, indices, rows, index=(Ellipsis, IndexSlot(0), IndexSlot(1)))
+
+
+@sparse_selected_inverse.define_vjp
+def _inverse_vjp(
+    t: Plain, out: Plain, data: Plain, indices: Plain, indptr: Plain, *, assume: str = "gen"
+) -> Any:
+    _, pullback = vjp(lambda x: _by_solutions(x, indices, indptr, assume), data)
+    return pullback(t)[0], None, None
+
+
+@sparse_selected_inverse.define_jvp
+def _inverse_jvp(
+    dots: Any, out: Plain, data: Plain, indices: Plain, indptr: Plain, *, assume: str = "gen"
+) -> Any:
+    return jvp(lambda x: _by_solutions(x, indices, indptr, assume), (data,), (dots[0],))[1]
+
+
+_batched(sparse_selected_inverse)
+
+
+@sparse_selected_inverse.examples
+def _(rng: np.random.Generator) -> Any:
+    data, indices, indptr = example_matrix(rng)
+    yield (data, indices, indptr), {}
+    yield (data + 1j * rng.normal(size=9), indices, indptr), {}
+    yield example_matrix(rng, 2), {}
+    yield _definite(rng), {"assume": "pos"}
 
 
 def slogdet(A: Any, *, assume_a: str = "gen") -> SlogdetResult:

@@ -24,12 +24,11 @@ from wengert._engine.ops import casts
 from wengert._engine.ops.linalg.check import accepted
 
 from ...optimize.solver_operation import SolverOptions
-from .iterative_operation import IterativeMethod
-from .iterative_systems import gmres, minres
+from .iterative_systems import IterativeMethod, gmres, minres
 from .linear_operator import LinearOperator
 from .matrix_functions import MatrixFunction
+from .operands import Plain
 from .solve_operation import sparse_solve
-from .structure import Plain
 
 _GAP = 100.0  # of the spacing of numbers: eigenvalues that are nearer are equal
 _EQUAL = (

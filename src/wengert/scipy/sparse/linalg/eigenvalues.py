@@ -30,7 +30,7 @@ from ...optimize.solver_operation import SolverOptions
 from ..arrays import csr_array
 from .eigenvalue_rules import EigenMethod, EigenPairs, HermitianValues, HermitianVectors, Pattern
 from .generalized_eigenvalues import eigenpairs
-from .iterative_operation import results
+from .iterative_systems import results
 from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import CompressedMatrix, matrix_function
 from .operands import uses_tensors

@@ -26,7 +26,7 @@ from wengert.errors import ArgumentError, MatrixError, ShapeError, at, user_line
 
 from ...dispatch import floating
 from ..arrays import csc_array
-from .iterative_operation import IterativeMethod, results
+from .iterative_systems import IterativeMethod, results
 from .linear_operator import LinearOperator
 from .matrix_functions import MatrixFunction, matrix_function
 from .operands import is_sparse, uses_tensors

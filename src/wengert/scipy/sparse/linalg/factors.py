@@ -24,7 +24,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from .cholesky_factors import cholesky_of
 from .matrix_factors import MatrixFactors, counts
 from .matrix_patterns import MatrixPattern, pattern_of
-from .structure import Plain
+from .operands import Plain
 from .superlu_factors import SuperLUFactors
 
 __all__ = ["counts", "factor_of", "factorized"]

@@ -37,7 +37,7 @@ from ...optimize.solver_operation import SolverOptions
 from ..arrays import csr_array
 from ..construction import block_array
 from .eigenvalue_rules import EigenMethod
-from .iterative_operation import results
+from .iterative_systems import results
 from .linear_operator import LinearOperator
 from .matrix_functions import matrix_function
 from .operands import square

@@ -28,7 +28,7 @@ from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line
 
 from ...optimize.solver_operation import SolverOptions
-from .iterative_operation import IterativeMethod, results
+from .iterative_systems import IterativeMethod, results
 from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import MatrixFunction, matrix_function
 from .operands import right_side, uses_tensors

@@ -18,7 +18,7 @@ from numpy.linalg import LinAlgError
 from wengert._engine.implicit.matrix_structure import probe_vector
 
 from .matrix_patterns import MatrixPattern
-from .structure import Plain
+from .operands import Plain
 
 
 @dataclass

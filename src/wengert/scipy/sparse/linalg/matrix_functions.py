@@ -26,7 +26,7 @@ from wengert._engine.ops.sparse_products import (
     csr_transposed_matmul,
 )
 
-from ...optimize.compiled_calls import bound, of_last
+from ...optimize.solver_operation import bound, of_last
 from .linear_operator import LinearOperator, aslinearoperator
 from .operands import compressed_rows, is_sparse
 

@@ -20,7 +20,7 @@ import numpy as np
 from wengert._engine.core.fork_safe_locks import lock
 
 from .cholmod import CholmodAnalysis, is_installed
-from .structure import Plain, check_structure
+from .operands import Plain, check_structure
 
 _MAX_PATTERNS = 32
 _MAX_ENTRIES = 1 << 23  # of all patterns that are kept; the last one is kept in any case

@@ -3,7 +3,7 @@
     transposed_inverse   the elements of the transposed inverse on the pattern of the matrix
 
 They are computed from the factors by the recurrence of Takahashi, at about the cost of the
-factorization: in a band (band_inverse_kernel.py) or on any pattern (takahashi_recurrence.py).
+factorization: in a band (takahashi_recurrence.py) or on any pattern (takahashi_recurrence.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from .factors import factor_of
-from .structure import Plain
+from .operands import Plain
 
 
 def transposed_inverse(data: Plain, indices: Plain, indptr: Plain, assume: str) -> Plain:

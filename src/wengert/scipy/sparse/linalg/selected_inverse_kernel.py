@@ -29,7 +29,7 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.runtime import runtime_library
 
-from .structure import Plain
+from .operands import Plain
 from .symbolic_kernels import FACTOR_PATTERN, FILLED_LINES, SYMBOLIC, emit_symbolic
 
 _INVERSE, _POSITIONS = "selected_inverse", "positions_of_entries"

@@ -32,7 +32,7 @@ from wengert._engine.ops.sparse_products import (
 )
 
 from .factors import factor_of
-from .structure import Plain, check_lengths, check_structure
+from .operands import Plain, check_lengths, check_structure
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size

@@ -19,8 +19,8 @@ from wengert._engine.implicit.matrix_structure import probe_vector
 
 from .matrix_factors import MatrixFactors, counts
 from .matrix_patterns import MatrixPattern
+from .operands import Plain
 from .selected_inverse_kernel import TriangularLines
-from .structure import Plain
 from .takahashi_recurrence import inverse_at
 
 _COLUMNS = 256  # right-hand sides of one call
