@@ -1,8 +1,8 @@
 """The functions of scipy.fft, for arrays and tensors.
 
 fft_functions  fft, ifft, rfft ... in one and several dimensions
-dct_dst        dct, idct, dst, idst, dctn ...
-dct_by_fft     cosine and sine transforms as Fourier transforms, for native code
+dct_dst        dct, idct, dst, idst, dctn ...; cosine and sine transforms as Fourier transforms, for
+               native code
 fast_hankel    fht, ifht
 
 Functions without differentiable arguments (next_fast_len, workers) are those of SciPy.

@@ -1,7 +1,7 @@
 """The functions of scipy.integrate, for arrays and tensors: integrals of samples and functions.
 
-sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb
-fixed_quadrature     fixed_quad, newton_cotes
+sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb; fixed_quad,
+                     newton_cotes
 quad                 quad
 quad_vec             quad_vec
 nquad                nquad, dblquad, tplquad
@@ -25,12 +25,19 @@ functions with respect to the limits and everything that the function depends on
 from wengert._engine.core.lazy_import import public_dir
 
 from .cubature import cubature
-from .fixed_quadrature import fixed_quad, newton_cotes
 from .nquad import dblquad, nquad, tplquad
 from .odeint import odeint
 from .quad import quad
 from .quad_vec import quad_vec
-from .sampled import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
+from .sampled import (
+    cumulative_simpson,
+    cumulative_trapezoid,
+    fixed_quad,
+    newton_cotes,
+    romb,
+    simpson,
+    trapezoid,
+)
 from .solve_ivp import solve_ivp
 from .tanhsinh import tanhsinh
 

@@ -30,7 +30,7 @@ from wengert._engine.kinds.opaque import opaque
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import DtypeError, TraceError, at, user_line
 
-from ..optimize.compiled_calls import bound
+from ..optimize.solver_operation import bound
 from .ivp.initial_value import IvpOptions, checked_rhs, checked_state
 from .ivp.program import traced
 

@@ -1,10 +1,9 @@
 """The functions and classes of scipy.interpolate, for arrays and tensors.
 
-linear_interpolation  interp1d
+one_dimensional       interp1d; BarycentricInterpolator, KroghInterpolator, pchip_interpolate
 cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
 bspline               BSpline, make_interp_spline
 ppoly                 PPoly
-polynomial            BarycentricInterpolator, KroghInterpolator, pchip_interpolate
 fitpack               splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
 rbf                   RBFInterpolator
 regular_grid          RegularGridInterpolator, interpn
@@ -22,13 +21,12 @@ from wengert._engine.core.lazy_import import exported, public_dir
 from .bspline import *
 from .cubic_splines import *
 from .fitpack import *
-from .linear_interpolation import *
-from .polynomial import *
+from .one_dimensional import *
 from .ppoly import *
 from .rbf import *
 from .regular_grid import *
 
-_MODULES = "bspline cubic_splines fitpack linear_interpolation polynomial ppoly rbf regular_grid"
+_MODULES = "bspline cubic_splines fitpack one_dimensional ppoly rbf regular_grid"
 globals()["__all__"] = sorted([*exported(__name__, _MODULES)])
 
 __dir__ = public_dir(__name__)

@@ -7,11 +7,10 @@ rank_filters        maximum, minimum, median, percentile and rank filters
 splines             spline_filter, spline_filter1d
 interpolation       map_coordinates, geometric_transform, shift, zoom
 affine              affine_transform, rotate
-measurements        statistics of labeled elements
+measurements        statistics of labeled elements; labels and morphology of plain arrays
 boundaries          what is beyond the borders
 weighted_windows    sums of windows, as one operation
 sampling            values between elements
-plain_functions     the other functions
 
 The other functions are SciPy's, for plain arrays: labels, morphology, distances.
 """
@@ -52,12 +51,12 @@ from .measurements import (
     median,
     minimum,
     minimum_position,
+    plain_function,
     standard_deviation,
     sum,
     sum_labels,
     variance,
 )
-from .plain_functions import plain_function
 from .rank_filters import (
     maximum_filter,
     maximum_filter1d,

@@ -1,15 +1,19 @@
-"""Statistics of the elements with each label.
+"""Labels, statistics of the elements with each label, and morphology.
 
     sum sum_labels mean variance standard_deviation center_of_mass
-    maximum minimum median                  of selected elements
+    maximum minimum median of selected elements
     maximum_position minimum_position extrema
+    plain_function    SciPy's function of a name
 
 Labels are plain arrays of integers; sums also take traced ones.  The derivative of an extreme or a
 median is that of the selected element.
+
+A tensor that is differentiated or traced is refused; one that depends on nothing is its value.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,26 +21,18 @@ import numpy as np
 import scipy.ndimage
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.node import Node
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 from wengert.errors import ArgumentError, TraceError, at, user_line
 from wengert.numpy import take
 
 from ..dispatch import counterpart, floating
 
-__all__ = [
-    "center_of_mass",
-    "extrema",
-    "maximum",
-    "maximum_position",
-    "mean",
-    "median",
-    "minimum",
-    "minimum_position",
-    "standard_deviation",
-    "sum",
-    "sum_labels",
-    "variance",
-]
+__all__ = """
+    center_of_mass extrema maximum maximum_position mean median minimum minimum_position
+    standard_deviation sum sum_labels variance
+""".split()
+
 
 _DOC = """{what}, as ``scipy.ndimage.{name}``.
 
@@ -357,3 +353,27 @@ def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
         minimum_position(input, labels, index),
         maximum_position(input, labels, index),
     )
+
+
+@functools.cache
+def plain_function(name: str) -> Any:
+    """SciPy's function of a name, for plain arrays."""
+    theirs = getattr(scipy.ndimage, name)
+    if not callable(theirs):
+        return theirs
+
+    def plain(x: Any) -> Any:
+        if not isinstance(x, Handle):
+            return x
+        if is_traced(x) or type(x.node) is Node:
+            raise ArgumentError(
+                f"scipy.ndimage.{name} takes plain arrays only. If no derivative is needed, detach "
+                f"the tensor, x.detach().numpy(){at(user_line())}."
+            )
+        return value_of(x)
+
+    @functools.wraps(theirs)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return theirs(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+    return function

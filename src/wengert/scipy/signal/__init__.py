@@ -4,8 +4,7 @@ convolution             convolve, correlate, fftconvolve, oaconvolve, convolve2d
 recursive_filters       lfilter, lfilter_zi, lfiltic, deconvolve
 sosfilt_filtfilt        sosfilt, sosfilt_zi, filtfilt, sosfiltfilt
 iir_design              butter, cheby1, cheby2 and frequency transformations of filters
-frequency_response      freqz, sosfreqz
-freqs_group_delay       freqs, freqz_zpk, freqz_sos, group_delay
+frequency_response      freqz, sosfreqz; freqs, freqz_zpk, freqz_sos, group_delay
 median_wiener           medfilt, medfilt2d, wiener
 detrend_savgol_hilbert  detrend, savgol_filter, hilbert, hilbert2
 resampling              resample, resample_poly, upfirdn, decimate
@@ -24,7 +23,6 @@ from wengert._engine.core.lazy_import import exported, public_dir
 from . import windows as windows
 from .convolution import *
 from .detrend_savgol_hilbert import *
-from .freqs_group_delay import *
 from .frequency_response import *
 from .iir_design import *
 from .median_wiener import *
@@ -37,7 +35,7 @@ from .windows import get_window as get_window
 
 _MODULES = """
     convolution detrend_savgol_hilbert frequency_response iir_design median_wiener
-    recursive_filters resampling sosfilt_filtfilt spectral_estimation freqs_group_delay
+    recursive_filters resampling sosfilt_filtfilt spectral_estimation 
     waveforms
 """
 globals()["__all__"] = sorted([*exported(__name__, _MODULES), *["get_window", "windows"]])
