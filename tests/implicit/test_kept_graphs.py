@@ -5,7 +5,7 @@ import numpy as np
 import wengert as wg
 from wengert._engine.implicit import kept_graphs, roots
 from wengert.scipy import optimize
-from wengert.scipy.optimize import derived_functions
+from wengert.scipy.optimize import equations
 
 
 def test_captured_values_are_current():
@@ -161,5 +161,5 @@ def test_minima_with_other_numbers_derive_nothing_again():
 
 
 def _kept_counts():
-    kept = (derived_functions._kept, kept_graphs._kept, roots._products)
+    kept = (equations._kept, kept_graphs._kept, roots._products)
     return [set(k._values) for k in kept]

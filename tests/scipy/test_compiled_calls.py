@@ -10,8 +10,8 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
 from wengert.scipy import optimize
-from wengert.scipy.optimize import compiled_calls
-from wengert.scipy.optimize.compiled_calls import bound, compiled_body
+from wengert.scipy.optimize import solver_operation
+from wengert.scipy.optimize.solver_operation import bound, compiled_body
 
 
 def _body(f, *specs):
@@ -84,7 +84,7 @@ def test_functions_that_call_python_are_called_by_python():
 
 def test_many_calls_are_compiled(monkeypatch):
     """Functions of repeated eager solves are compiled; what they capture is that of the call."""
-    monkeypatch.setattr(compiled_calls, "_CALLS_BEFORE_COMPILATION", 20)
+    monkeypatch.setattr(solver_operation, "_CALLS_BEFORE_COMPILATION", 20)
     scale = np.array([1.0, 2.0, 5.0])
 
     def loss(a):

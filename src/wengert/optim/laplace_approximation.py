@@ -28,7 +28,7 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.validation import function, words
 from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
-from wengert.scipy.sparse.linalg.determinant_operations import sparse_slogdet
+from wengert.scipy.sparse.linalg.determinants import sparse_slogdet
 from wengert.scipy.sparse.linalg.selected_inverse import transposed_inverse
 
 from .laplace_newton import JointFunction, mode_of

@@ -22,7 +22,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction, raveled
 from wengert._engine.implicit.kept_graphs import KeptGraphs
-from wengert.scipy.optimize.compiled_calls import bound
+from wengert.scipy.optimize.solver_operation import bound
 
 from .library import Array, Functions
 

@@ -1,14 +1,14 @@
 """The functions of scipy.optimize, for functions of arrays and tensors.
 
-solver_operation          a solver of SciPy as one operation, with compiled functions
-compiled_calls            compiled functions, as SciPy calls them
-derived_functions         functions made from the graphs of the user's, kept for equal graphs
-equations                 a solver and the equation of its solution
+solver_operation          a solver of SciPy as one operation, with compiled functions; compiled
+                          functions, as SciPy calls them
+equations                 a solver and the equation of its solution; functions made from the graphs
+                          of the user's, kept for equal graphs
 roots                     root, fsolve, fixed_point
 bracketing                bracketing methods as loops of graphs
 scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
-minimization              minimize; constraints.py, minimum_conditions.py, minimize_solver.py
-scalar_minimization       minimize_scalar
+minimization              minimize; constraints.py, optimality.py, minimize_solver.py
+scalar_minimization       minimize_scalar; brent, golden, fminbound
 global_minimization       differential_evolution, dual_annealing, shgo, direct, basinhopping
 least_squares_problems    least_squares
 curve_fitting             curve_fit; covariances.py: ranks and factors of Jacobians
@@ -16,9 +16,8 @@ linear_least_squares      nnls, lsq_linear
 isotonic                  isotonic_regression
 linear_programs           linprog, linear_sum_assignment
 mixed_integer_programs    milp
-scalar_searches           brent, golden, fminbound
-named_minimizers          fmin, fmin_bfgs, fmin_slsqp and others: minimize with a method
-named_roots               broyden1, anderson and others: root with a method; leastsq
+named_methods             fmin, fmin_bfgs, fmin_slsqp and others: minimize with a method; broyden1,
+                          anderson and others: root with a method; leastsq
 rosenbrock                rosen, rosen_der, rosen_hess, rosen_hess_prod
 plain_functions           the other functions, which refuse tensors
 optimality                the conditions at a minimum, and the derivative of the minimal value
@@ -45,7 +44,12 @@ from .linear_least_squares import lsq_linear, nnls
 from .linear_programs import linear_sum_assignment, linprog
 from .minimization import minimize
 from .mixed_integer_programs import milp
-from .named_minimizers import (
+from .named_methods import (
+    anderson,
+    broyden1,
+    broyden2,
+    diagbroyden,
+    excitingmixing,
     fmin,
     fmin_bfgs,
     fmin_cg,
@@ -55,13 +59,6 @@ from .named_minimizers import (
     fmin_powell,
     fmin_slsqp,
     fmin_tnc,
-)
-from .named_roots import (
-    anderson,
-    broyden1,
-    broyden2,
-    diagbroyden,
-    excitingmixing,
     leastsq,
     linearmixing,
     newton_krylov,
@@ -69,9 +66,8 @@ from .named_roots import (
 from .plain_functions import REMEDIES, plain_function
 from .roots import fixed_point, fsolve, root
 from .rosenbrock import rosen, rosen_der, rosen_hess, rosen_hess_prod
-from .scalar_minimization import minimize_scalar
+from .scalar_minimization import brent, fminbound, golden, minimize_scalar
 from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar, toms748
-from .scalar_searches import brent, fminbound, golden
 
 __all__ = [
     "anderson",

@@ -25,7 +25,7 @@ from .constraints import Ends, bounds_of, known_values
 from .covariances import covariance_of, has_full_rank
 from .equations import uses_tensors
 from .least_squares_problems import least_squares
-from .named_roots import leastsq
+from .named_methods import leastsq
 from .solver_operation import Function
 
 __all__ = ["curve_fit"]

@@ -24,8 +24,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
 from .constraints import Ends, bounds_of, plain_start
-from .derived_functions import TracedFunctions
-from .equations import Equation, solve_equation, uses_tensors
+from .equations import Equation, TracedFunctions, solve_equation, uses_tensors
 from .optimality import at_bounds, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions

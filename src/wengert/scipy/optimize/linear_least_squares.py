@@ -21,8 +21,7 @@ from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import Ends, bounds_of
-from .derived_functions import TracedFunctions
-from .equations import Equation, Solved, raise_unconverged, solve_equation
+from .equations import Equation, Solved, TracedFunctions, raise_unconverged, solve_equation
 from .optimality import projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions

@@ -25,8 +25,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating, holds_tensors
 from .constraints import bounds_of
-from .derived_functions import TracedFunctions
-from .equations import Equation, solve_equation
+from .equations import Equation, TracedFunctions, solve_equation
 from .optimality import at_bounds, complementarity, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, Solver, SolverOptions

@@ -4,7 +4,7 @@
     MinimizationProblem   objective and constraints of the user
     minimum               the result of a solver for it
 
-The conditions are equations of unknowns and multipliers (minimum_conditions.py); SciPy's methods
+The conditions are equations of unknowns and multipliers (optimality.py); SciPy's methods
 solve them (minimize_solver.py).
 """
 
@@ -23,11 +23,9 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating
 from .constraints import Constraints, bounds_of, plain_start
-from .derived_functions import TracedFunctions
-from .equations import Equation, solve_equation, uses_tensors
+from .equations import Equation, TracedFunctions, solve_equation, uses_tensors
 from .minimize_solver import METHODS, WITH_CONSTRAINTS, WITH_HESSIANS, MinimizeSolver
-from .minimum_conditions import MinimumConditions
-from .optimality import minimal_value_of
+from .optimality import MinimumConditions, minimal_value_of
 from .roots import result_of
 from .solver_operation import Function, Solver, SolverOptions
 

@@ -24,8 +24,7 @@ from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating
-from .derived_functions import DerivedFunction
-from .equations import Solved, raise_unconverged, solve, uses_tensors
+from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome, SolverOptions
 
 __all__ = ["fixed_point", "fsolve", "root"]

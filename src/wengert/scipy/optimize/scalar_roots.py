@@ -23,8 +23,7 @@ from wengert.errors import ShapeError, at, user_line
 
 from ..dispatch import converted_when_called, floating
 from .bracketing import METHODS, RootLimits, root_in_graph
-from .derived_functions import DerivedFunction
-from .equations import Solved, raise_unconverged, solve, uses_tensors
+from .equations import DerivedFunction, Solved, raise_unconverged, solve, uses_tensors
 from .solver_operation import Function, Outcome
 
 __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "toms748"]
