@@ -45,8 +45,8 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
 from wengert._engine.core.labelled_arrays import LABELLED
 from wengert._engine.core.large_arrays import KERNELS
-from wengert._engine.core.late_registrations import LATE, PATTERNS
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
+from wengert._engine.core.loop_variants import LATE, PATTERNS
 from wengert._engine.core.other_libraries import PACKAGE, missing
 from wengert._engine.core.policy import policy
 from wengert._engine.core.pytree import LATE_CONTAINERS

@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.cuda import cupy_device
-from wengert._engine.core.device_values import DeviceValue
+from wengert._engine.core.device_arrays import DeviceValue
 from wengert.errors import BackendError, ConversionError
 
 from . import stand_in

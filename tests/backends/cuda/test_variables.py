@@ -12,7 +12,7 @@ import wengert as wg
 from wengert import nn, optim
 from wengert._engine.backends.cuda import EmulatedDevice
 from wengert._engine.backends.cuda.current_device import using
-from wengert._engine.core.device_values import device_value
+from wengert._engine.core.device_arrays import device_value
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 4))

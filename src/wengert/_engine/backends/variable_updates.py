@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from wengert._engine.core.device_values import DeviceValue, device_value
+from wengert._engine.core.device_arrays import DeviceValue, device_value
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, expect_views, leaf, leaf_like, refresh_views
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable

@@ -13,8 +13,8 @@ dispatch.py                    apply: the single entry point, for concrete value
 large_arrays.py                operations on large arrays that run as native code
 tracing.py                     record: the same for traced values
 named_call.py                  named_call: a function whose nodes have its name
-device_arrays.py               arrays in the memory of a device
-device_values.py               values of nodes in the memory of a device
+device_arrays.py               arrays in the memory of a device; values of nodes in the memory of a
+                               device
 uniform_arrays.py              arrays filled with one number, for rules
 recording.py                   whether operations are recorded; policy.py implicit conversions
 types.py                       types for annotations
@@ -22,8 +22,6 @@ scalar_language.py             the language in which bodies of elementwise opera
 concretization.py              when a value may become a Python number; functions traced again with
                                the values of their integers
 conversion_hook.py             conversion of user functions; which code is not searched
-late_registrations.py          derivatives that higher layers add to those that are exported;
-                               patterns of linear functions, found by a higher layer
 callback_arguments.py          functions that are passed to be called when a program runs
 bytecode_names.py              the names that a function reads and assigns
 signatures.py                  parameters of user functions, annotations not evaluated
@@ -35,20 +33,21 @@ branch_aliases.py              arrays that share the memory of others on traced 
 array_states.py                states of an array that is written to in place; stores to large
                                arrays whose old value may still be needed
 loop_rows.py                   elements of a list that a traced loop has filled, as rows
-loop_variants.py               loops and the same loops with further results, which derivatives need
+loop_variants.py               loops and the same loops with further results, which derivatives
+                               need; derivatives that higher layers add to those that are exported;
+                               patterns of linear functions, found by a higher layer
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_nodes.py                 the order of nodes, their names, and patterns that select nodes
 pretty_print.py                a graph as text; display.py objects as tables, in notebooks, and
                                bytes, seconds and counts as text with units
-graph_fingerprint.py           whether two graphs are equal
+graph_fingerprint.py           whether two graphs are equal; graphs that differ only in the names of
+                               lengths
 deferred_graph.py              a graph whose nodes are made when they are needed
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands
 subgraph.py                    Body: a graph that is a parameter of an operation
 leaked_tracers.py              traced values used after their trace has ended
-index_errors.py                errors of lookups by integers
 symbolic/                      symbolic sizes
 shape_inference_by_example.py  shapes inferred by running on small arrays
-alpha_equivalence.py           graphs that differ only in the names of lengths
 nonfinite_checks.py            NaN checks of values, and the errors found
 pytree.py                      nested containers
 dynamic_scope.py               values of `with` blocks
@@ -59,7 +58,7 @@ intervals.py                   bounds of integers that are computed from loop co
 scalar_inputs.py               inputs without axes: numbers, or arrays that are modified in place
 trace_notes.py                 decisions of the front end, for explain
 runtime_checks.py              conditions that raise when the graph runs; exceptions that a try
-                               statement may catch
+                               statement may catch; errors of lookups by integers
 labelled_arrays.py             objects of pandas, xarray and pint, in messages
 other_libraries.py             names of PyTorch and JAX
 message_order.py               the order of messages to other processes

@@ -1,27 +1,40 @@
-"""Arrays in the memory of a device: those with the CUDA array interface, or with DLPack.
+"""Arrays in the memory of a device, as operands and as values of nodes.
+
+    is_on_device        whether an object is such an array
+    is_numeric_array    whether it is one of numbers, on a device or of NumPy
+    device_spec         its shape and dtype
+    host_values         its values, as a NumPy array
+    refuse_on_device    the error where an array of the host is needed
+    DeviceValue         the state of such a node
+    DeviceValues        that of a node with several values
+    device_value        that of a node, or None
+    node_on_device      a node like another one, with a value on a device
+    with_value          a node with a value that may be on a device
+    values_together     the value of a node with several results
 
 CuPy's arrays have both, and tensors of PyTorch and arrays of JAX that are on a graphics card. They
 are arguments and results of functions compiled with ``backend="cuda"`` (backends/cuda).
 
-is_on_device      whether an object is such an array
-is_numeric_array  whether it is one of numbers, on a device or of NumPy
-device_spec       its shape and dtype
-host_values       its values, as a NumPy array
-refuse_on_device  the error where an array of the host is needed
-
 https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html
 https://dmlc.github.io/dlpack/latest/python_spec.html
+
+The results of a function compiled for a device are tensors without a copy on the host, and so are
+the variables that it has updated. `Node.value` is the empty slot of `node.py`, which reads the
+state of the node: here a `DeviceValue`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wengert.errors import ConversionError, DtypeError, at, user_line
 
-from .spec import Spec
+from .node import NO_PARAMS, Node, reconstruct_values
+from .node_info import NodeInfo
+from .spec import Spec, spec_of
 
 _INTERFACE, _DLPACK = "__cuda_array_interface__", "__dlpack_device__"
 _CUDA, _MANAGED = 2, 13  # kinds of devices of DLPack
@@ -108,3 +121,103 @@ def refuse_on_device(x: Any, what: str) -> None:
             "compute. Compile the outermost function, such as wengert.jit(wengert.grad(f), "
             f"backend='cuda'), or pass a copy on the host, wengert.device_get(x){at(user_line())}."
         )
+
+
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+class DeviceValue:
+    """The value of a node, in the memory of a device.
+
+    Attributes
+    ----------
+    array : array
+        On the device; nothing writes to it.
+    device : object
+        Its device.
+    is_number : bool
+        Whether a value without axes is a scalar of NumPy, and not an array.
+    spec : Spec
+    newer : None
+        It is never overwritten; compare `array_states.ArrayState`.
+    """
+
+    __slots__ = ("_get", "_host", "array", "device", "is_number", "spec")
+
+    newer = None
+
+    def __init__(
+        self,
+        array: Any,
+        device: Any,
+        get: Callable[[Any], np.ndarray[Any, Any]],
+        is_number: bool = True,
+    ) -> None:
+        """`get` copies an array to the host."""
+        self.array, self.device, self._get, self.is_number = array, device, get, is_number
+        self.spec = Spec(tuple(array.shape), array.dtype)
+        self._host: Any = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the array."""
+        return self.spec.dtype
+
+    def read(self) -> Any:
+        """A copy on the host, made at the first call; it is read-only."""
+        if self._host is None:
+            host = self._get(self.array)
+            host.flags.writeable = False
+            self._host = host[()] if self.is_number else host
+        return self._host
+
+
+class DeviceValues:
+    """The values of a node with several results, some of them in the memory of a device.
+
+    Attributes
+    ----------
+    values : tuple
+        Of `DeviceValue`, and of values of the host.
+    spec : tuple of Spec
+    newer : None
+    """
+
+    __slots__ = ("spec", "values")
+
+    newer = None
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = tuple(values)
+        self.spec = tuple([x.spec if type(x) is DeviceValue else spec_of(x) for x in values])
+
+    def read(self) -> tuple[Any, ...]:
+        """Copies on the host."""
+        return tuple([x.read() if type(x) is DeviceValue else x for x in self.values])
+
+
+def device_value(node: Node) -> DeviceValue | None:
+    """The state of a node whose value is on a device; None for other nodes."""
+    state: Any = node.version
+    return state if type(state) is DeviceValue else None
+
+
+def node_on_device(like: Node, value: DeviceValue, info: NodeInfo | None) -> Node:
+    """A leaf of the class and operation of another one, with a value on a device."""
+    return with_value(type(like)(like.op, (), NO_PARAMS, None, info), value)
+
+
+def with_value(node: AnyNode, value: Any) -> AnyNode:
+    """A node made without a value, with one of the host or of a device."""
+    if type(value) not in (DeviceValue, DeviceValues):
+        node.value = value
+        return node
+    reconstruct_values()
+    del node.value
+    node.version = value
+    return node
+
+
+def values_together(values: Sequence[Any]) -> Any:
+    """The value of a node with several results: `DeviceValues`, or a tuple if all are plain."""
+    return DeviceValues(values) if DeviceValue in map(type, values) else tuple(values)

@@ -22,7 +22,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .device_values import DeviceValues, with_value
+from .device_arrays import DeviceValues, with_value
 from .handle import Handle, _Class, is_general, wrap
 from .labelled_arrays import is_refused
 from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of

@@ -1,19 +1,28 @@
-"""Loops, and the same loops with further results that a derivative needs.
+"""Derivatives that are made later: of loops with further results, and of exported functions.
+
+    set_variant      store the variant of a loop
+    with_variants    outputs, computed from variants instead of the original loops
+    from_variants    the same for all nodes of a graph
+    LATE             full names of modules that register derivatives, set by wengert/__init__.py;
+                     they are imported when a derivative of an unknown name is asked for
+    PATTERNS         the full name of the module with `pattern_of`, set by wengert/__init__.py
+    patterns         that module, imported at first use
 
 The reverse derivative of a loop makes the loop again, with the residuals that it stores as further
 results.  Where the loop must not run twice, because it exchanges messages or is in the body of
 another loop, its results are taken from the second one, its variant.  So are those of a branch that
 exchanges messages, and returns what its derivative has received.
 
-    set_variant     store the variant of a loop
-    with_variants   outputs, computed from variants instead of the original loops
-    from_variants   the same for all nodes of a graph
+Patterns of the matrices of linear functions, which a higher layer finds (`wengert.sparse`).
 """
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
 
 from .copy_graph import with_replaced
 from .dispatch import PART, part
@@ -71,3 +80,14 @@ def _last(loop: Node, nodes: set[Node]) -> Node:
         if node in nodes:
             last = node
     return last
+
+
+LATE: list[str] = []
+
+PATTERNS: list[str] = []
+
+
+@functools.cache
+def patterns() -> Any:
+    """The module."""
+    return import_module(PATTERNS[0])

@@ -79,7 +79,7 @@ class Node:
         Optional properties: spec, name, source line, hooks ... (core/node_info.py).
     version : ArrayState, DeviceValue, DeviceValues or None
         For a large array that was written to in place (array_states.py), and for values in the
-        memory of a device (device_values.py).
+        memory of a device (device_arrays.py).
     """
 
     __slots__ = ("__weakref__", "args", "info", "op", "params", "serial", "value", "version")

@@ -21,11 +21,10 @@ import numpy as np
 
 from wengert.errors import GuardError, TraceError, at, user_line
 
-from .alpha_equivalence import OpenNames, inner
 from .copy_graph import rebuilt
 from .dispatch import PART
 from .graph import BaseGraph
-from .graph_fingerprint import canonical, leaf_key, node_key
+from .graph_fingerprint import OpenNames, canonical, inner, leaf_key, node_key
 from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant
 from .spec import Spec, at_sizes
 from .static_params import sizes_of, substituted

@@ -25,7 +25,7 @@ import numpy as np
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, shape_of
-from wengert._engine.core.late_registrations import patterns
+from wengert._engine.core.loop_variants import patterns
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import no_grad
 from wengert._engine.core.trace_notes import note

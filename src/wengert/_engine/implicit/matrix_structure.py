@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.late_registrations import PATTERNS, patterns
+from wengert._engine.core.loop_variants import PATTERNS, patterns
 from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.linalg.condition import refuse_singular

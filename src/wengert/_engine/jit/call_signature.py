@@ -22,8 +22,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import is_immutable
-from wengert._engine.core.device_arrays import device_spec, is_on_device
-from wengert._engine.core.device_values import device_value
+from wengert._engine.core.device_arrays import device_spec, device_value, is_on_device
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.labelled_arrays import (
     Labelled,

@@ -19,8 +19,13 @@ from wengert._engine.core import pytree
 from wengert._engine.core.assigned_parts import Arguments, AssignedPart
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.deferred_graph import completed, result_specs
-from wengert._engine.core.device_arrays import host_values, is_on_device
-from wengert._engine.core.device_values import DeviceValue, values_together, with_value
+from wengert._engine.core.device_arrays import (
+    DeviceValue,
+    host_values,
+    is_on_device,
+    values_together,
+    with_value,
+)
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, owners_of, wrap

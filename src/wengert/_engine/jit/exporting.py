@@ -24,7 +24,7 @@ from wengert._engine.backends import backend
 from wengert._engine.backends.llvm.export.files import FunctionToExport
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe
-from wengert._engine.core.late_registrations import LATE
+from wengert._engine.core.loop_variants import LATE
 from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import trace
 from wengert._engine.graphs.graph import Graph

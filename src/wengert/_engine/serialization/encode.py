@@ -28,8 +28,8 @@ from optree import PyTreeSpec
 from wengert._engine.control_flow.custom_rules import Stated, as_bodies
 from wengert._engine.control_flow.primitive_calls import PrimitiveCall
 from wengert._engine.core import pytree
-from wengert._engine.core.alpha_equivalence import OpenNames
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_fingerprint import OpenNames
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable, owner_of
 from wengert._engine.core.op import REGISTRY

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.core.handle import describe, is_traced, value_of
-from wengert._engine.core.late_registrations import patterns
+from wengert._engine.core.loop_variants import patterns
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction, is_constant
 from wengert._engine.implicit.solver_calls import solver_call

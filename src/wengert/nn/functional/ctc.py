@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.autodiff.grad import stop_gradient
 from wengert._engine.control_flow import scan
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import lookup_index, note_lookup
+from wengert._engine.core.runtime_checks import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 from wengert.numpy import arange, full

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import lookup_index, note_lookup
+from wengert._engine.core.runtime_checks import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.index_errors import lookup_index, note_lookup
+from wengert._engine.core.runtime_checks import lookup_index, note_lookup
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.elementwise.exponential import log_sigmoid, softplus
 from wengert._engine.ops.elementwise.selection import relu

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
-from wengert._engine.core.device_arrays import host_values, is_on_device
-from wengert._engine.core.device_values import DeviceValue
+from wengert._engine.core.device_arrays import DeviceValue, host_values, is_on_device
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import pytree
-from wengert._engine.core.device_arrays import device_spec, host_values, is_on_device
-from wengert._engine.core.device_values import device_value
+from wengert._engine.core.device_arrays import device_spec, device_value, host_values, is_on_device
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, TraceError, at, user_line

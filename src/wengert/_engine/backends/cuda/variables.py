@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.device_values import DeviceValue, device_value, node_on_device
+from wengert._engine.core.device_arrays import DeviceValue, device_value, node_on_device
 from wengert._engine.core.handle import leaf, leaf_like
 from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable
 from wengert.errors import ShapeError, at, user_line

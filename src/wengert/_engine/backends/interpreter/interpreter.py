@@ -26,10 +26,10 @@ import numpy as np
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.index_errors import lookup_error
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
 from wengert._engine.core.replaced_errors import as_users, is_users, mark, raise_for
+from wengert._engine.core.runtime_checks import lookup_error
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, located

@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe, shape_of
-from wengert._engine.core.late_registrations import patterns
+from wengert._engine.core.loop_variants import patterns
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.trace_notes import note
 from wengert._engine.implicit import custom_root
