@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.arguments import derived
 from wengert._engine.autodiff.messages import sources_of
-from wengert._engine.autodiff.wrapper import derived
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, shape_of
 from wengert.errors import ArgumentError, ShapeError, at, user_line

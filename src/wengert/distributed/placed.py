@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.autodiff.arguments import derived
 from wengert._engine.autodiff.messages import Messages, sources_of
-from wengert._engine.autodiff.wrapper import derived
 from wengert._engine.control_flow.closure_conversion import Closed, closed
 from wengert._engine.control_flow.message_carry import with_token
 from wengert._engine.core import pytree

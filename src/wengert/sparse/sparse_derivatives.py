@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wengert._engine.autodiff.arguments import Argnums, name_of
+from wengert._engine.autodiff.arguments import Argnums, derived, name_in_module, name_of
 from wengert._engine.autodiff.grad import value_and_grad
-from wengert._engine.autodiff.wrapper import derived, name_in_module
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec

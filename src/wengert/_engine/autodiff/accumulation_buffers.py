@@ -35,7 +35,7 @@ from wengert._engine.core.array_states import is_unshared
 from wengert._engine.core.large_arrays import KERNELS, kernels
 from wengert._engine.core.node import Node, Watched
 
-from .cotangent_space import project
+from .strong_zeros import project
 
 if TYPE_CHECKING:
     from wengert._engine.core.op import RuleContext

@@ -27,12 +27,12 @@ from wengert._engine.core.tracing import eager_info
 from wengert._engine.ops.messages import after_tokens, recomputed
 from wengert.errors import MutatedError, at, user_line
 
+from .arguments import derived
 from .forward import pushforward
 from .reverse import gathered, pullback
 from .series import propagate
+from .series_terms import SeriesCall
 from .tape import fresh, older_than, tape_between
-from .taylor_rules import SeriesCall
-from .wrapper import derived
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

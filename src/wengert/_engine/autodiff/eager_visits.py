@@ -24,7 +24,7 @@ from wengert._engine.core.large_arrays import LEAST_ELEMENTS
 from wengert._engine.core.node import LeafOp, Node, Watched
 
 from . import accumulation_buffers
-from .cotangent_space import project
+from .strong_zeros import project
 from .tape import VARIABLE
 
 if TYPE_CHECKING:

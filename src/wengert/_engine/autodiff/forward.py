@@ -22,9 +22,8 @@ from wengert._engine.ops.linalg.forward_mode import ForwardMode
 
 from . import overflows
 from .accumulation_buffers import Tangents, owned
-from .cotangent_space import cast, expand, project
 from .reverse import PROBE, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
-from .strong_zeros import TracedGuards, linear_nodes, note_written
+from .strong_zeros import TracedGuards, cast, expand, linear_nodes, note_written, project
 from .tape import Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from wengert._engine.core.op_facts import Aliasing
 from wengert._engine.core.validation import function
 from wengert._engine.kinds.batching import elementwise_batching
 
-from .arguments import Argnums, DifferentiatedCall, check_argnums, name_of
+from .arguments import Argnums, DifferentiatedCall, check_argnums, derived, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
-from .wrapper import derived
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand

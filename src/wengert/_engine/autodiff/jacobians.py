@@ -30,13 +30,12 @@ from wengert.errors import (
 )
 
 from . import overflows
-from .arguments import Argnums, DifferentiatedCall, check_argnums, name_of
+from .arguments import Argnums, DifferentiatedCall, check_argnums, derived, name_of
 from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
 from .grad import gradient_of
 from .jvp_vjp import jvp
 from .messages import different_columns
 from .pullback import Result
-from .wrapper import derived
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size

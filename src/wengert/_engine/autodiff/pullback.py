@@ -36,10 +36,10 @@ from wengert.errors import (
 )
 
 from .arguments import Variables, zeros_like
-from .cotangent_space import cast
 from .forward import pushforward
 from .messages import Messages, are_replicated, counted_once
 from .reverse import pullback
+from .strong_zeros import cast
 from .tape import Tape, tape_between
 
 if TYPE_CHECKING:

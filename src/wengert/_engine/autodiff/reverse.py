@@ -42,10 +42,9 @@ from wengert.errors import NotDifferentiableError, at
 
 from . import accumulation_buffers, overflows
 from .accumulation_buffers import Buffers, owned
-from .cotangent_space import project
 from .eager_visits import UnchangedArrays, plus, visit_nodes
 from .linearity import check_linear
-from .strong_zeros import TracedGuards, linear_nodes, note_written
+from .strong_zeros import TracedGuards, linear_nodes, note_written, project
 from .tape import VARIABLE, Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:

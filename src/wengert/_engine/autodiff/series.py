@@ -34,9 +34,18 @@ from wengert._engine.core.recording import current_trace
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.uniform_arrays import zeros
 
-from .series_terms import Coefficients, SeriesTerm, TermTable, operand_of, spec_of_term
+from .series_terms import (
+    Coefficients,
+    SeriesCall,
+    SeriesTerm,
+    TangentRule,
+    TermTable,
+    operand_of,
+    spec_of_term,
+    tangent_rule,
+    traced_function,
+)
 from .tape import VARIABLE, Tape
-from .taylor_rules import SeriesCall, TangentRule, tangent_rule, traced_function
 
 
 class SeriesPass(TermTable):

@@ -1,27 +1,236 @@
-"""The terms of Taylor series: the values of one pass, equal ones once.
+"""Taylor series: the terms of one pass, and the rule of one operation as a graph.
 
-SeriesTerm      one value, and its coefficients
-TermTable       the terms of a pass; equal operations on equal operands are one term
-operand_of      an operand of a term, as a derivative rule is traced for
-spec_of_term    the spec of the value of a term
+    SeriesTerm         one value, and its coefficients
+    TermTable          the terms of a pass; equal operations on equal operands are one term
+    operand_of         an operand of a term, as a derivative rule is traced for
+    spec_of_term       the spec of the value of a term
+    TangentRule        the graph, and which of its nodes depend on what
+    tangent_rule       the rule of an operation
+    traced_function    the nodes of a function
+    SeriesCall         the operands of an operation that propagates all orders at once (a loop)
+
+`TangentRule` is the JVP rule of an operation, traced for placeholders of its operands and of their
+tangents.  The operation itself is a node of that graph, so a rule that uses the result of the
+operation (exp) refers to a node that equals the one being differentiated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph_fingerprint import key_of_value, leaf_key
-from wengert._engine.core.handle import describe
-from wengert._engine.core.node import CONSTANT, Node
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.message_order import is_used, ordered_by
+from wengert._engine.core.node import CONSTANT, LeafOp, Node, constant
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import linear_in
+from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.replay import record_again
 from wengert._engine.core.static_params import frozen
-from wengert._engine.core.tracing import size_value
+from wengert._engine.core.tracing import placeholder, size_value
 
-from .taylor_rules import RuleOperand
+from .forward import pushforward
+
+
+class SeriesCall(NamedTuple):
+    """The operands of an operation, and their Taylor coefficients.
+
+    Attributes
+    ----------
+    node : Node
+        The operation, on operands of the same specs.
+    operands : list
+        The values of the operands.
+    coefficients : list
+        For each operand the coefficients of order 1 to `order`, None for zeros; or None.
+    order : int
+    masked : bool
+        Whether coefficients may be zero because a branch was not taken.
+    recorded : bool
+        Whether values are handles.
+    params : dict
+        The parameters of the operation.
+    """
+
+    node: Node
+    operands: list[Any]
+    coefficients: list[list[Any] | None]
+    order: int
+    masked: bool
+    recorded: bool
+    params: dict[str, Any]
+
+
+class TangentRule(NamedTuple):
+    """The JVP rule of an operation as a graph.
+
+    Attributes
+    ----------
+    operands : tuple of Node
+        The placeholders of operands, by position; None for plain numbers.
+    dots : dict from int to Node
+        The placeholders of the tangents.
+    nodes : tuple of Node
+        The other nodes, in order.
+    tangents : tuple of Node
+        The tangent of each result; None where it is zero.
+    on_dots : frozenset of Node
+        The nodes that depend on a tangent.
+    live : frozenset of Node
+        The nodes on which a tangent of a result depends differentiably.
+    is_linear : bool
+        Whether the tangents of the results do not depend differentiably on operands that vary.
+    several : bool
+        Whether the operation has several results.
+    """
+
+    operands: tuple[Node | None, ...]
+    dots: dict[int, Node]
+    nodes: tuple[Node, ...]
+    tangents: tuple[Node | None, ...]
+    on_dots: frozenset[Node]
+    live: frozenset[Node]
+    is_linear: bool
+    several: bool
+
+
+class RuleOperand(NamedTuple):
+    """An operand in the key of a rule.
+
+    Attributes
+    ----------
+    spec : Spec or None
+        None for a plain number that the rule may read.
+    value : object
+        The number, or a plain array of indices or conditions that the rule may read; or None.
+    varies : bool
+    """
+
+    spec: Any
+    value: Any
+    varies: bool
+
+    def place(self, is_active: bool) -> Node | None:
+        """The node that stands for it in the rule; None for a plain number."""
+        if self.spec is None:
+            return None
+        if self.value is not None:
+            return constant(self.value)
+        return placeholder(self.spec, None, self.varies or is_active)
+
+
+def tangent_rule(
+    node: Node,
+    operands: Sequence[RuleOperand],
+    active: frozenset[int],
+    masked: bool,
+    linear: tuple[int, ...] = (),
+) -> TangentRule:
+    """The JVP rule of a node with respect to the operands at the positions `active`.
+
+    Parameters
+    ----------
+    masked : bool
+        Whether tangents may be zero because a branch was not taken.
+    linear : tuple of int
+        The operands that are (co)tangents of an earlier derivative (`RuleContext`).
+    """
+    with tracing_body():
+        if not is_used():
+            return _traced(node, operands, active, masked, linear)
+        with ordered_by(None):
+            return _traced(node, operands, active, masked, linear)
+
+
+def _traced(
+    node: Node,
+    operands: Sequence[RuleOperand],
+    active: frozenset[int],
+    masked: bool,
+    linear: tuple[int, ...],
+) -> TangentRule:
+    places = [x.place(k in active) for k, x in enumerate(operands)]
+    args = [x.value if p is None else p for p, x in zip(places, operands, strict=True)]
+    info = NodeInfo(node.spec, where=node.where, level=node.level, linear=linear)
+    itself = Node(node.op, tuple(args), node.params, None, info)
+    several = type(node.spec) is tuple
+    outs = [part(itself, i) for i in range(len(node.spec))] if several else [itself]
+    dots = {k: placeholder(operands[k].spec) for k in sorted(active)}
+    live = [n for n in outs if type(n) is Node]
+    known = {places[k]: wrap(dot) for k, dot in dots.items()}
+    found = iter(pushforward(live, known, record=True, masked=masked) if live else ())  # type: ignore[arg-type]
+    tangents = [next(found) if type(n) is Node else None for n in outs]
+    ends = [_node(t) for t in tangents]
+    return _analysed(places, dots, active, ends, several)
+
+
+def _node(x: Any) -> Node | None:
+    if x is None:
+        return None
+    return x.node if isinstance(x, Handle) else constant(x)
+
+
+def _analysed(
+    places: Sequence[Node | None],
+    dots: Mapping[int, Node],
+    active: frozenset[int],
+    tangents: Sequence[Node | None],
+    several: bool,
+) -> TangentRule:
+    ends = [t for t in tangents if t is not None]
+    sources = {p for p in places if p is not None} | set(dots.values())
+    nodes = _ancestors(ends, sources)
+    varying = {p for k, p in enumerate(places) if p is not None and type(p) is Node}
+    on_dots = set(dots.values())
+    for n in nodes:
+        if any(a in on_dots for a in n.args if isinstance(a, Node)):
+            on_dots.add(n)
+        if type(n) is Node and not varying.isdisjoint(n.args_as_nodes()):
+            varying.add(n)
+    live = set(ends)
+    for n in reversed(nodes):
+        if n in live and type(n) is Node:
+            live.update(n.args_as_nodes())
+    return TangentRule(
+        tuple(places),
+        dict(dots),
+        tuple(nodes),
+        tuple(tangents),
+        frozenset(on_dots),
+        frozenset(live),
+        varying.isdisjoint(ends),
+        several,
+    )
+
+
+def _ancestors(ends: Sequence[Node], sources: set[Node]) -> list[Node]:
+    """The nodes that the ends are computed from, without the sources, in order."""
+    seen = set(ends) - sources
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        if isinstance(node.op, LeafOp):
+            continue
+        for a in node.args:
+            if isinstance(a, Node) and a not in seen and a not in sources:
+                seen.add(a)
+                stack.append(a)
+    return sorted(seen, key=lambda n: n.serial)
+
+
+def traced_function(
+    function: Callable[..., Any], specs: Sequence[Any], params: Mapping[str, Any]
+) -> tuple[list[Node], list[Node]]:
+    """The placeholders of the arguments of a function, and its nodes, the result last."""
+    with tracing_body():
+        places = [placeholder(s) for s in specs]
+        out = function(*map(wrap, places), **params)
+    return places, _ancestors([out.node], set(places))
+
 
 Coefficients = list[Any]
 _COMPARED_BYTES = 1 << 10  # larger constants are equal only if they are the same object

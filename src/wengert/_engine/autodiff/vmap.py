@@ -28,10 +28,9 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ConversionError, ShapeError, StructureError, at, user_line
 
-from .arguments import name_of
+from .arguments import derived, name_of
 from .batch_graph import map_over_batch
 from .vmap_fallback import row_by_row as row_by_row
-from .wrapper import derived
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Size

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.taylor_rules import SeriesCall
+from wengert._engine.autodiff.series_terms import SeriesCall
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import CHECKPOINTED

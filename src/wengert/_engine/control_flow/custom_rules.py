@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import project
+from wengert._engine.autodiff.strong_zeros import project
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant

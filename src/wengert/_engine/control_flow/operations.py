@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.taylor_rules import SeriesCall
+from wengert._engine.autodiff.series_terms import SeriesCall
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register

@@ -20,8 +20,8 @@ import numpy as np
 from wengert._engine.autodiff.batch_graph import map_over_batch
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.autodiff.series_terms import SeriesCall
 from wengert._engine.autodiff.tape import fresh, tape_between
-from wengert._engine.autodiff.taylor_rules import SeriesCall
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup, register

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.autodiff.jet import traced_series
-from wengert._engine.autodiff.taylor_rules import SeriesCall
+from wengert._engine.autodiff.series_terms import SeriesCall
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup

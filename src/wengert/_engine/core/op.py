@@ -151,7 +151,7 @@ class Op:
         Where it jumps (core/op_facts.py); None if it does so nowhere or at single points.
     series : callable or None
         The Taylor coefficients of all orders at once, for an operation with bodies:
-        ``series(call)``, with a `SeriesCall` (autodiff/taylor_rules.py).
+        ``series(call)``, with a `SeriesCall` (autodiff/series_terms.py).
     constant_partials : bool
         Its rules read neither the operands nor the result, as those of a sum.
     """

@@ -38,7 +38,7 @@ from .graph_notes import loop_costs, notes_on
 from .slow_gradients import slow
 
 if TYPE_CHECKING:
-    from wengert._engine.autodiff.wrapper import Derived
+    from wengert._engine.autodiff.arguments import Derived
     from wengert._engine.core.types import Operand
 
 

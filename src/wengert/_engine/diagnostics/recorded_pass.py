@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.cotangent_space import project
 from wengert._engine.autodiff.forward import jvp_from_vjp, settle
 from wengert._engine.autodiff.reverse import complete, through_hooks, vjp_from_jvp
+from wengert._engine.autodiff.strong_zeros import project
 from wengert._engine.autodiff.tape import Tape
 from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle, value_of

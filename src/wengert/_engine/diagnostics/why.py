@@ -31,7 +31,7 @@ from .run_checks import DifferentiatedInput, Options, examine
 from .unrolled_loops import step_by_step
 
 if TYPE_CHECKING:
-    from wengert._engine.autodiff.wrapper import Derived
+    from wengert._engine.autodiff.arguments import Derived
     from wengert._engine.core.types import Operand
 
 

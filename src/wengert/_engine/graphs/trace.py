@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.autodiff.wrapper import derived
+from wengert._engine.autodiff.arguments import derived
 from wengert._engine.core.validation import integers, words
 
 from .graph import Graph

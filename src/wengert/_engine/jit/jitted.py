@@ -23,9 +23,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from wengert._engine.autodiff.arguments import name_of
+from wengert._engine.autodiff.arguments import name_in_module, name_of
 from wengert._engine.autodiff.messages import Messages
-from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.assigned_parts import AssignedPart

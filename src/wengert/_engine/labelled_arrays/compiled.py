@@ -16,7 +16,7 @@ from typing import Any
 
 import optree
 
-from wengert._engine.autodiff.wrapper import derived
+from wengert._engine.autodiff.arguments import derived
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert.errors import ArgumentError, at, user_line
