@@ -11,7 +11,7 @@ import scipy.special
 
 import wengert as wg
 from wengert._engine.backends.cuda.cupy_device import cupy_device
-from wengert._engine.backends.cuda.cupy_names import has_ufunc
+from wengert._engine.backends.cuda.emulated_limits import has_ufunc
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import BackendError
 

@@ -7,25 +7,22 @@ block_threads    threads of a block that work together: barriers, shuffles, sums
 block_codegen    rows of loop groups, computed by such threads; block_kernels launches them
 column_sums      sums over these rows
 stepped_loops    loops and branches that the host runs step by step
-loop_kernels     a loop of a batch as one kernel; loop_runs runs it
-row_matrices     small matrices of a row, row_solves those that all rows share; row_random random
-                 numbers of a row
+loop_kernels     a loop of a batch as one kernel, and its runs
+row_matrices     small matrices of a row, and those that all rows share; row_random random numbers
+                 of a row
 row_stages       what a thread does for one row of a loop; row_analysis finds whether rows are
                  independent: row_linearity sums over rows, row_conditions where rows end, by
-                 row_folding, row_stores stores to positions; row_codegen writes the code, with
-                 row_loops, row_memory addresses
+                 row_folding; row_codegen writes the code, with row_loops, row_memory addresses and
+                 stores to positions
 matrix_kernels   small matrices: a thread computes each
 memory           which arrays share memory; results written over others
-random_kernels   random bits; normal_kernels normal numbers by ziggurat, with draw_chains;
-                 integer_kernels integers and keys
+random_kernels   random bits, integers and keys; normal_kernels normal numbers by ziggurat, with
+                 draw_chains
 scatter_kernels  writes to computed positions
-finite_arrays    the search for NaN and infinities in an array; checked_values: in kernels, for
-                 wengert.debug(nan=True)
 sparse_kernels   products with sparse matrices
-scan_kernels     elements that depend on those before: running maxima, recurrences
-conditions       conditions that are errors if they do not hold
+scan_kernels     elements that depend on those before: running maxima, recurrences; products in
+                 which zero times infinity is zero
 window_kernels   sliding windows: pooling, and the columns of convolutions.py
-strong_products  products in which zero times infinity is zero
 loaded_kernels   kernels of single operations, loaded once
 library_calls    operations as a whole, by the library of the device or on the host
 device           what a program needs of a device
@@ -34,16 +31,17 @@ cupy_device      a graphics card, by CuPy
 host_callbacks   operations that run on the host
 device_memory    memory in use, and the error if it does not suffice; memory_info its numbers;
                  stage_memory the error of a stage
-run_status       whether a kernel of a run has failed
+run_status       whether a kernel of a run has failed; conditions that are errors if they do not
+                 hold; the search for NaN and infinities in an array; checked_values: in kernels,
+                 for wengert.debug(nan=True)
 device_profile   the time of kernels and calls; stage_timers reads it
 ptx              kernels as PTX
-packed_factors   LU factors that several steps of a loop use
-linear_algebra   larger matrices by the library
+packed_factors   LU factors that several steps of a loop use; larger matrices by the library
 listing          kernels and calls as text, for inspection
 variables        variables and the results of training steps, which stay on the device
 transfers        device_put, device_get
-device_emulation a device that the processor emulates, for tests; emulated_memory its memory
-cupy_names       what CuPy has, which its arrays have
+device_emulation a device that the processor emulates, for tests; emulated_limits its memory, and
+                 what CuPy has, which its arrays have
 emulated_blocks  its blocks of threads, which wait for each other
 """
 

@@ -3,7 +3,7 @@
 A value that is NaN or infinite sets the status of the run, which is read once, at its end; then the
 run is repeated by the interpreter, which finds the operation and raises the error. Kernels look at
 the elements as they compute them, also at those that they do not store; another kernel looks at the
-arrays that calls, loops and reductions have stored (finite_arrays.py). As in the interpreter, a
+arrays that calls, loops and reductions have stored (run_status.py). As in the interpreter, a
 loop or a branch is one operation, and values of derivatives count only in results.
 
     Sought         what is looked for

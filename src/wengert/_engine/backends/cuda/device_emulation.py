@@ -28,11 +28,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..llvm.ir.execution_engine import Code, heading, object_of
 from ..llvm.ir.ir_builder import ModuleBuilder
-from .cupy_names import has_function, has_ufunc
 from .current_device import using
 from .device import Launch
 from .emulated_blocks import block_object, run_blocks
-from .emulated_memory import EmulatedMemory
+from .emulated_limits import EmulatedMemory, has_function, has_ufunc
 from .kernel_codegen import DeviceKernel
 from .memory_info import MemoryInfo
 

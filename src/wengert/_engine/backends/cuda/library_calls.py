@@ -25,15 +25,20 @@ from wengert.errors import MatrixError
 
 from ..interpreter.interpreter import refusal
 from ..registry import backend
-from .conditions import checked
 from .convolutions import convolved, correlated
 from .device import Device, Failed
 from .host_callbacks import is_on_host
-from .integer_kernels import bounded_integers, folded_key, integers_below, split_keys
-from .linear_algebra import solved, solved_triangular
 from .normal_kernels import normal_numbers
-from .packed_factors import factorized, factorized_or_nan, ordered, solved_packed
-from .random_kernels import drawn
+from .packed_factors import (
+    factorized,
+    factorized_or_nan,
+    ordered,
+    solved,
+    solved_packed,
+    solved_triangular,
+)
+from .random_kernels import bounded_integers, drawn, folded_key, integers_below, split_keys
+from .run_status import checked
 from .scan_kernels import scanned
 from .scatter_kernels import OutOfRange, scattered, scattered_along, written
 from .sparse_kernels import sparse_product

@@ -1,8 +1,12 @@
-"""Random normal numbers on a device, with the bits of NumPy's.
+"""Random normal numbers on a device, with the bits of NumPy's ziggurat method.
 
-NumPy's ziggurat method (ziggurat.py) takes one word of the generator for most numbers, further ones
-for some, and rejects some. For each word it is computed what happens if a number begins there, then
-which words are the first of a number (draw_chains.py):
+    normal_numbers    the numbers of some states
+    ziggurat_of       the method for float64 or float32; None if NumPy does not export its function
+    Ziggurat          its tables; `draw` is a number from given words
+
+NumPy's ziggurat method takes one word of the generator for most numbers, further ones for some, and
+rejects some. For each word it is computed what happens if a number begins there, then which words
+are the first of a number (draw_chains.py):
 
     1. the words
     2. for each: the number of words that it takes, whether it gives a number
@@ -10,11 +14,17 @@ which words are the first of a number (draw_chains.py):
     4. the first words of numbers
     5. the numbers
 
-    normal_numbers    the numbers of some states
+G. Marsaglia, W. W. Tsang, "The ziggurat method for generating random variables", J. Statistical
+Software 5 (2000): a word of the generator chooses one of 256 layers and a position in it. 98.8 % of
+the words give a number at once; otherwise further words are drawn, and the number may be rejected.
+The tables of NumPy are not exported, so they are found by calling its function with chosen words;
+what needs the logarithms of the C library, the tail, is computed by that function.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -26,11 +36,102 @@ from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..llvm.ir.llvm_types import F64
 from ..llvm.ir.scalar_language import Language
 from ..llvm.ir.simd_value import Lane
+from ..llvm.runtime import library_symbols
 from .device import Device
 from .draw_chains import CHUNK, GIVEN, GIVES, TAKES, WINDOW, Chains, at, loaded
 from .loaded_kernels import element_kernel, launch_of
 from .random_kernels import drawn
-from .ziggurat import Ziggurat, ziggurat_of
+
+_LAYERS = 256
+_FILL = {"f8": "random_standard_normal_fill", "f4": "random_standard_normal_fill_f"}
+_NUMBER = {"f8": ctypes.c_double, "f4": ctypes.c_float}
+_WORD = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
+_HALF = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
+_FRACTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)
+
+
+class _Generator(ctypes.Structure):
+    """The functions of a generator: bitgen_t, in the C header numpy/random/bitgen.h."""
+
+    _fields_ = (
+        ("state", ctypes.c_void_p),
+        ("word", _WORD),
+        ("half", _HALF),
+        ("fraction", _FRACTION),
+        ("raw", _WORD),
+    )
+
+
+class Ziggurat:
+    """The ziggurat method.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        float64, from words of 64 bits, or float32, from words of 32 bits.
+
+    Attributes
+    ----------
+    bits : int
+        The number of bits of a position in a layer; they follow the layer and the sign.
+    widths, limits, heights : numpy.ndarray
+        Of each layer: the factor of a position; the first position that needs further words; the
+        density at its end, up to rounding.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype, self.bits = dtype, 52 if dtype.itemsize == 8 else 23
+        self._words: list[int] = []
+        self._used = 0
+        single = dtype.itemsize == 4
+        half = _HALF(self._next)
+        word = _WORD(self._next)
+        self._calls = half, word, _FRACTION(lambda state: (self._next(state) >> 11) * 2.0**-53)
+        self._generator = _Generator(None, word, half, self._calls[2], word)
+        address = library_symbols.address_of(f"random.{_FILL[dtype.str[1:]]}")
+        kinds = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+        self._fill = ctypes.CFUNCTYPE(None, *kinds)(address)
+        wide = np.uint32 if single else np.uint64
+        self.widths = np.array([self.draw([k | 1 << 9])[0] for k in range(_LAYERS)], dtype)
+        self.limits = np.array([self._limit(k) for k in range(_LAYERS)], wide)
+        ends = self.widths.astype(float) * 2.0**self.bits
+        self.heights = np.exp(-0.5 * ends * ends)
+        self.heights[0] = 1.0
+
+    def _next(self, state: Any) -> int:
+        """The next word; after the last one words that end any draw."""
+        self._used += 1
+        if self._used > len(self._words):
+            return 1 << 20 | 100
+        return self._words[self._used - 1]
+
+    def draw(self, words: Sequence[int]) -> tuple[Any, int]:
+        """A number from given words, and how many of them are used."""
+        out = _NUMBER[self.dtype.str[1:]]()
+        self._words, self._used = list(words), 0
+        self._fill(ctypes.byref(self._generator), 1, ctypes.byref(out))
+        return out.value, self._used
+
+    def _limit(self, layer: int) -> int:
+        """The first position in a layer that needs more than one word."""
+        low, high = 0, 1 << self.bits
+        while low < high:
+            middle = (low + high) // 2
+            if self.draw([layer | middle << 9])[1] == 1:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+@functools.cache
+def ziggurat_of(dtype: np.dtype[Any]) -> Ziggurat | None:
+    """The method for a dtype; None if NumPy does not export its function."""
+    try:
+        return Ziggurat(dtype)
+    except KeyError:
+        return None
+
 
 _ASK = 255  # the code of a step that NumPy's function decides
 # Words beyond one for each number: 0.0221 are needed on average, measured.

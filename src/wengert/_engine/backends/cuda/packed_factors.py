@@ -1,13 +1,19 @@
-"""LU factors of larger matrices on a device, and solutions by them (ops/linalg/packed_storage.py).
+"""Linear algebra of larger matrices on a device: the library's, and LU factors and their solutions.
+
+    factorized           the packed factors and the pivots
+    factorized_or_nan    the same with NaN for pivots that are zero
+    solved_packed        solutions by them
+    ordered              the order of rows
+    solved               systems
+    solved_triangular    triangular systems: one call of trsm for all matrices of a batch
 
 One matrix is factorized by cuSOLVER; of a batch a thread has each, with the pivots of LAPACK.
 Solutions are two calls of cuBLAS, with rows in the order of the pivots, which a thread follows for
 each matrix.  A zero pivot sets the status, so a solve in a loop waits for nothing.
 
-    factorized    the packed factors and the pivots
-    factorized_or_nan    the same with NaN for pivots that are zero
-    solved_packed     solutions by them
-    ordered       the order of rows
+CuPy does not broadcast the operands of `solve`, and takes a stack of right-hand sides for vectors
+where NumPy takes it for a matrix; so operands get equal leading axes.  One matrix is factorized
+once for all right-hand sides.
 """
 
 from __future__ import annotations
@@ -18,8 +24,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from wengert._engine.ops.linalg.factorizations import TRANS
+from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.ops.linalg.solve_or_nan import nan_of
 
 from ..llvm.codegen.reductions import MutableValue
@@ -255,3 +263,57 @@ class _ColumnsInMemory:
                 best.put(inside, found)
                 inside.write(f"store i64 {i}, ptr {row}")
         return s.inside().value(f"load i64, ptr {row}")
+
+
+def solved(name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """x with a @ x = b."""
+    a, b = map(device.put, operands)
+    columns = b[:, None] if b.ndim == 1 else b
+    batch, is_one = _batch(a, columns)
+    n, k = columns.shape[-2:]
+    with device.calling():
+        if is_one:
+            whole = np.moveaxis(columns, -2, 0).reshape(n, -1)
+            x = solve.run(a, whole) if whole.size else whole
+            x = np.moveaxis(x.reshape(n, *batch, k), 0, -2)
+        else:
+            x = solve.run(_spread(a, batch), _spread(columns, batch))
+    return x[..., 0] if b.ndim == 1 else x
+
+
+def solved_triangular(
+    name: str, device: Device, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """x with op(a) @ x = b, a triangular."""
+    a, b = map(device.put, operands)
+    columns = b[:, None] if b.ndim == 1 else b
+    dtype = np.result_type(a.dtype, b.dtype, np.float32)
+    if dtype.char not in "fdFD":
+        return NotImplemented
+    batch, is_one = _batch(a, columns)
+    a, columns = a.astype(dtype, copy=False), columns.astype(dtype, copy=False)
+    n, k = columns.shape[-2:]
+    lower, unit = bool(params.get("lower", False)), bool(params.get("unit_diagonal", False))
+    if not unit and bool(np.any(np.diagonal(a, axis1=-2, axis2=-1) == 0)):
+        return NotImplemented  # the host raises the error
+    flags = (lower, TRANS[params.get("trans", 0)], unit)
+    x = device.empty((*batch, n, k), dtype)
+    if is_one and x.size:
+        whole = np.moveaxis(columns, -2, 0).reshape(n, -1)
+        found = device.triangular_solution(a, whole, *flags)
+        x[...] = np.moveaxis(found.reshape(n, *batch, k), 0, -2)
+    elif x.size:
+        left, right = [device.contiguous(_spread(y, batch)) for y in (a, columns)]
+        x[...] = device.triangular_solution(left, right, *flags)
+    return x[..., 0] if b.ndim == 1 else x
+
+
+def _batch(a: Any, columns: Any) -> tuple[tuple[int, ...], bool]:
+    """The leading axes of a solution, and whether there is one matrix."""
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != columns.shape[-2]:
+        raise LinAlgError("the sizes of the matrix and of the right-hand side differ")
+    return np.broadcast_shapes(a.shape[:-2], columns.shape[:-2]), a.ndim == 2
+
+
+def _spread(x: Any, batch: tuple[int, ...]) -> Any:
+    return np.broadcast_to(x, (*batch, *x.shape[-2:]))

@@ -32,20 +32,18 @@ from ..llvm.schedule.scheduling import Schedule, owner_of
 from .block_kernels import BlockKernel, kernel_for, launch_block_kernel, loops_of_few_rows
 from .checked_values import CheckedValues, Sought
 from .device import Device, Failed, InDoubt, Launch
-from .finite_arrays import look_after
 from .host_callbacks import CallbackLog
 from .kernel_codegen import DeviceKernel, UnsupportedKernel, is_number
 from .library_calls import called
-from .loop_kernels import LoopKernel, loop_kernels_of
-from .loop_runs import run_loop
+from .loop_kernels import LoopKernel, loop_kernels_of, run_loop
 from .matrix_kernels import MatrixKernel, matrix_kernel_of, run_matrices
 from .memory import is_apart, renamed, reusable
 from .ptx import NVPTX
-from .run_status import RunStatus
+from .run_status import RunStatus, look_after
+from .scan_kernels import is_strong, product
 from .scatter_kernels import OutOfRange
 from .stage_memory import lacking_memory, suspected
 from .stage_timers import StageTimers
-from .strong_products import is_strong, product
 
 _MOST_ATTEMPTS = 50
 

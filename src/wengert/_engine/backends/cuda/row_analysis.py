@@ -26,11 +26,10 @@ from ..llvm.schedule.fusion import FusedLoops, LoopGroup, role_of, space_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .row_conditions import OwnSteps, ends_by_rows, row_bodies, steps_of_rows
 from .row_linearity import is_linear
-from .row_matrices import row_matrices
+from .row_matrices import row_matrices, with_own_systems
+from .row_memory import row_store
 from .row_random import row_draw
-from .row_solves import with_own_systems
 from .row_stages import OWN, NotByRows, RowBody, RowBranch, RowGroup, RowLoop, Sharing, has_rows
-from .row_stores import row_store
 
 Options = tuple[Length, Container[str]]  # the batch, and operations without code of elements
 _MOST_PARTIAL = 1024  # numbers of a partial array, of which each row has a copy

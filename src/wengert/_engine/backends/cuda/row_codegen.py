@@ -18,10 +18,9 @@ from ..llvm.schedule.scheduling import owner_of
 from .kernel_codegen import UnsupportedKernel
 from .row_loops import RowLoopCode
 from .row_matrices import RowMatrices, address_of, write_matrices
-from .row_memory import Argument
+from .row_memory import ADDED, Argument, RowStore
 from .row_random import RowDraw, write_draw
 from .row_stages import OWN, RowBody, RowBranch, RowGroup, RowLoop, Sharing
-from .row_stores import ADDED, RowStore
 
 
 class RowCode(RowLoopCode):

@@ -3,7 +3,7 @@
 The carry of a loop has two buffers, which are read and written in turn. The number of results of a
 loop inside of another one may be known only when it has ended. There is memory for `%capacity` of
 them for each row; a row that needs more says how many, and ends; then the kernel is run again with
-as many (loop_runs.py).
+as many (loop_kernels.py).
 
     RowLoopCode    the code of loops
 """

@@ -1,12 +1,16 @@
-"""Memory of rows: the arrays that the caller of a loop kernel passes, and addresses in them.
+"""Memory of rows: arrays of the caller of a loop kernel, addresses in them, computed positions.
+
+    ROWS, STACK           the whole array, of which loop groups compute the row
+    PRIVATE, PARTIAL      an array for each row, one behind the other
+    RowMemory             arguments, addresses, copies
+    Argument              an array that the caller passes
+    out[row] = x[row];    out[row, k[row], ...] = v[row]        (or += v[row])
+    RowStore              such a store
+    row_store             the store that a call is, or None
 
 What a row writes is its own part of an array:
 
-    ROWS, STACK        the whole array, of which loop groups compute the row
-    PRIVATE, PARTIAL   an array for each row, one behind the other
-
-    RowMemory    arguments, addresses, copies
-    Argument     an array that the caller passes
+The index of the batch is its own number, and one position for each of the next axes:
 """
 
 from __future__ import annotations
@@ -17,14 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.symbolic.dim import Dim, Length, names_in
+from wengert._engine.ops.indexing.template import IndexSlot
 
-from ..llvm.ir.index_analysis import size_of
+from ...core.symbolic.dim import Dim, Length, names_in
+from ..llvm.ir.index_analysis import counters, size_of
 from ..llvm.ir.ir_builder import Function, Name, Section
 from ..llvm.ir.llvm_types import I64
 from ..llvm.ir.scalar_language import Language
 from ..llvm.ir.simd_value import Lane
+from ..llvm.lowering.gathers import RowGather, known
 from ..llvm.lowering.loop_ir import Expr
+from ..llvm.schedule.scheduling import owner_of
 from .kernel_codegen import UnsupportedKernel
 from .row_stages import OWN, Sharing
 
@@ -175,3 +182,71 @@ class RowMemory:
         if kind == "i64":
             return value
         return s.value(f"{'sext' if dtype.kind == 'i' else 'zext'} {kind} {value} to i64")
+
+
+_WHOLE = slice(None)
+_STORES = {"setitem": False, "scatter_add": True}  # and whether it adds
+
+
+# Types in memory of what is added.
+ADDED = {"f4": "float", "f8": "double", "i4": "i32", "i8": "i64"}
+
+
+@dataclass(frozen=True)
+class RowStore:
+    """A store.
+
+    Attributes
+    ----------
+    stage : Expr
+        The call, whose operands are the array, the values, and index arrays.
+    positions : tuple of Expr
+        The index arrays of the axes after the batch.
+    is_number : bool
+        Whether the same number is stored everywhere.
+    adds : bool
+        Whether values are added.
+    """
+
+    stage: Expr
+    positions: tuple[Expr, ...]
+    is_number: bool
+    adds: bool
+
+
+def row_store(stage: Expr, rows: Length, kinds: Sequence[Any]) -> RowStore | None:
+    """The store that a call is, or None."""
+    node = stage.node
+    adds = _STORES.get(node.op.name)
+    if adds is None:
+        return None
+    template = node.params["index"]
+    template = template if isinstance(template, tuple) else (template,)
+    x, v, *arrays = stage.operands
+    parts = list(template)
+    while parts and (parts[-1] == _WHOLE or parts[-1] is Ellipsis):
+        parts.pop()
+    if len(parts) < 2 or len(parts) > len(x.shape):
+        return None
+    if not all(isinstance(p, IndexSlot) for p in parts):
+        return None
+    first, *others = [arrays[p.k] for p in parts]
+    if any(a.shape != (rows,) or a.dtype.kind not in "iu" for a in (first, *others)):
+        return None
+    if not _counts_rows(first, rows) or x.shape[:1] != (rows,) or v.dtype != x.dtype:
+        return None
+    is_number = not v.shape
+    if not is_number and v.shape != (rows, *x.shape[len(parts) :]):
+        return None
+    if {k.name for k in kinds} & {"PARTIAL", "STACK"}:
+        return None
+    if adds and x.dtype.str[1:] not in ADDED:
+        return None
+    return RowStore(stage, tuple(others), is_number, adds)
+
+
+def _counts_rows(x: Expr, rows: Length) -> bool:
+    """Whether an index array has the number of each row."""
+    index = counters(x.shape)
+    place = known(RowGather(owner_of(x), index, rows))
+    return bool(place == index[0])

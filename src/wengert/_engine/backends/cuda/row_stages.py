@@ -15,7 +15,7 @@ which changes nothing of rows that take fewer steps (row_conditions.py).
 
     Sharing    these kinds
     RowBody    a body: its stages, the kind of each array
-    RowGroup   a loop group; RowLoop a loop; RowBranch a branch (row_stores.py: a store)
+    RowGroup   a loop group; RowLoop a loop; RowBranch a branch (row_memory.py: a store)
     NotByRows  the reason why a loop has no kernel
 """
 

@@ -1,9 +1,15 @@
-"""Operations along an axis whose elements depend on those before, on a device.
+"""Operations along an axis on a device, and products in which zero times infinity is zero.
+
+    scanned      the result of `running`, `recurrence` or `ndimage.decaying_sum`
+    is_strong    whether an operation is such a product
+    product      the product of the library, and the search for NaN
 
 Many lines: a thread computes each, element by element.  A few long ones: all elements at once, in
 a number of steps that grows with the logarithm of the length.
 
-    scanned    the result of `running`, `recurrence` or `ndimage.decaying_sum`
+Nearly always no factor is infinite or NaN, and the product of the library is right.  To see that,
+a kernel looks for NaN in the product, and sets the status: nothing waits for it.  If it was set the
+program is run again, with the product as eager execution computes it.
 """
 
 from __future__ import annotations
@@ -15,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.node import Node
+from wengert._engine.kinds.contraction_lowering import contract
 from wengert._engine.ops.cumulative import solved_recurrence
 
 from ..llvm.codegen.reductions import accumulator
@@ -22,9 +30,12 @@ from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..llvm.ir.llvm_types import Dtype, in_memory, part_of
 from ..llvm.ir.memory_access import load, store
 from ..llvm.ir.scalar_language import Language
+from .checked_values import Sought
 from .device import Device
 from .kernel_codegen import DeviceKernel
 from .loaded_kernels import element_kernel, launch_of
+from .matrix_kernels import IN_DOUBT
+from .run_status import look
 
 _LONG_LINE = 4096  # elements of a line, beyond which a few lines are not left to a thread each
 _FEW_LINES = 512
@@ -135,3 +146,21 @@ def _at(s: Section, array: Name, place: Name, dtype: Dtype) -> Name:
     kind = in_memory(part_of(dtype))
     whole = f"[2 x {kind}]" if dtype.kind == "c" else kind
     return s.value(f"getelementptr {whole}, ptr {array}, i64 {place}")
+
+
+_NAN = Sought(nan=True, inf=False)
+
+
+def is_strong(node: Node) -> bool:
+    """Whether a product has strong zeros, and may be infinite or NaN."""
+    return getattr(node.op, "has_strong_zeros", False) and node.spec.dtype.kind in "fc"
+
+
+def product(device: Device, operands: Sequence[Any], subscripts: Any, status: Any) -> Any:
+    """The product; the status is set if an element is NaN."""
+    made = contract(*operands, subscripts=subscripts)
+    if not device.owns(made):
+        made = device.put(made)
+    made = device.contiguous(made)
+    look(device, made, status, _NAN, IN_DOUBT)
+    return made
