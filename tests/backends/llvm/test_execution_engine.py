@@ -15,8 +15,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.object_symbols import code_of
-from wengert._engine.backends.llvm.ir.register_check import has_wrong_register
+from wengert._engine.backends.llvm.ir.object_symbols import code_of, has_wrong_register
 
 SYMBOL = "test_engine_outside_%d"
 

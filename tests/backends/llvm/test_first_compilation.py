@@ -28,7 +28,7 @@ def printed(text, *arguments):
 def test_scipy_is_whole_after_its_compiled_modules_were_loaded_alone():
     found = printed("""
 import sys
-from wengert._engine.backends.llvm.runtime.scipy_extensions import extension
+from wengert._engine.backends.llvm.runtime.library_symbols import extension
 blas = extension("scipy.linalg.cython_blas")
 print("scipy.linalg" in sys.modules, "scipy.linalg.cython_blas" in sys.modules)
 import scipy.linalg
@@ -40,7 +40,7 @@ print(extension("scipy.linalg.cython_lapack") is scipy.linalg.cython_lapack)
 
 
 def test_a_module_that_is_not_there_is_an_import_error():
-    from wengert._engine.backends.llvm.runtime.scipy_extensions import extension
+    from wengert._engine.backends.llvm.runtime.library_symbols import extension
 
     with pytest.raises(ImportError):
         extension("scipy.linalg.no_such_module")

@@ -17,7 +17,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..llvm.ir.index_analysis import counters, is_one, offset_of, size_of
 from ..llvm.lowering.loop_ir import Expr, Reduce, Stored, View, memory_strides
-from ..llvm.lowering.slice_updates import SliceUpdate
+from ..llvm.lowering.scatter_chains import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from ..llvm.schedule.scheduling import Schedule
 

@@ -26,7 +26,7 @@ from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 from ..llvm.ir.processors import compiling_for
 from ..llvm.lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..llvm.lowering.registry import specs_of
-from ..llvm.lowering.slice_updates import SliceUpdate
+from ..llvm.lowering.scatter_chains import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, roots_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .block_kernels import BlockKernel, kernel_for, launch_block_kernel, loops_of_few_rows

@@ -21,7 +21,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from ..llvm.ir.index_analysis import FlatIndex, Index, Length, counter, counters, is_one, size_of
 from ..llvm.lowering.gathers import Gather
 from ..llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
-from ..llvm.lowering.slice_updates import SliceUpdate
+from ..llvm.lowering.scatter_chains import SliceUpdate
 from ..llvm.schedule.fusion import FusedLoops, LoopGroup, role_of, space_of
 from ..llvm.schedule.scheduling import Schedule, owner_of
 from .row_conditions import OwnSteps, ends_by_rows, row_bodies, steps_of_rows

@@ -20,7 +20,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 
 from .abi import is_available
-from .abi.array_layouts import LayoutDispatch, layout_of
+from .abi.dispatch import LayoutDispatch, layout_of
 from .cache import tuned_thresholds
 from .compiled import LoadedProgram, entry_of, has_entry
 from .program_cache import CachedProgram, has_program, program_of, traced_key

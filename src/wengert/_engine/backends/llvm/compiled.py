@@ -16,7 +16,7 @@ from wengert._engine.core.symbolic.dim import replaced
 from wengert.errors import CommunicationError, at, user_line
 
 from .abi import is_available, make_entry
-from .abi.array_layouts import layout_of
+from .abi.dispatch import layout_of
 from .abi.ports import Port, sends_messages
 from .codegen.python_signals import RAISED
 from .ir import execution_engine

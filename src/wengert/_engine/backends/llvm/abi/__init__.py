@@ -4,15 +4,15 @@ entry_codegen          the text of an entry point: `entry_text(module, program)`
 entry_builder          the builder of that text; symbolic sizes as 64-bit integers
 address_table          table of addresses of this process, which the text refers to
 argument_guards        checks of types, dtypes, shapes and strides of arguments
-array_layouts          programs for arrays that are not C-contiguous, without copies
-number_conversion      Python numbers as values of ports
-ports                  Port: an input or output of a native function, and its slots in the frame
+ports                  Port: an input or output of a native function, and its slots in the frame;
+                       Python numbers as values of ports
 result_objects         result arrays and numbers, their containers, their release on errors
 capture_guards         entry points that compare captured values and feed captured arrays; the
                        functions that compare them, compiled once per process
 cpython_layout         offsets in CPython's and NumPy's objects, verified before use
 written_arguments      entry points of functions that modify their array arguments
-dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts
+dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts;
+                       programs for arrays that are not C-contiguous, without copies
 python_function        the function object: `make_entry(program, code, miss, failed)`; functions
                        that all entry points call, compiled once per process
 array_fingerprint      fingerprints of arrays in one pass

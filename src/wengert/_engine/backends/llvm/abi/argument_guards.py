@@ -40,8 +40,7 @@ from .cpython_layout import (
     VALUE,
 )
 from .entry_builder import EntryBuilder, FunctionBuilder
-from .number_conversion import CELL, accepted, converted
-from .ports import Port
+from .ports import CELL, Port, accepted, converted
 
 Filled = list[tuple[int, str, Name]]  # frame slots with the type and value stored in them
 

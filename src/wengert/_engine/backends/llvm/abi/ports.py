@@ -1,4 +1,12 @@
-"""Ports: the inputs and outputs of a native function, and their slots in the frame.
+"""Ports: the inputs and outputs of a native function, and Python numbers as values of them.
+
+    accepted     the Python types that are accepted for a spec
+    converted    the instructions that store a number in a stack slot
+
+A bool is accepted for any number, an int for a float, a float for a complex number, but not the
+reverse; an int must be in the range of the dtype.  Rounding is NumPy's: to nearest, once.  Integers
+beyond 64 bits, and dtypes without arithmetic on the processor (float16, longdouble), take the slow
+path.
 
 The frame is the array of 8-byte slots that is passed to the function; see
 docs/design/0009-native.md.  Ports and `CallInterface` are all that the function and its callers
@@ -11,8 +19,88 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import Requirement
+
+from ..ir.ir_builder import Name
+from ..ir.llvm_types import in_memory, in_register, is_supported, part_of
+from .cpython_layout import VALUE
+from .entry_builder import EntryBuilder
+
+CELL = "[16 x i8]"
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+_LOWER = {
+    "bool": ("bool",),
+    "int": ("int", "bool"),
+    "float": ("float", "int", "bool"),
+    "complex": ("complex", "float", "int", "bool"),
+}
+
+
+def accepted(spec: Spec, any_number: bool) -> tuple[str, ...]:
+    """The Python types that are accepted for a value of this spec."""
+    dtype = spec.dtype
+    if not is_supported(dtype) or (dtype.itemsize == 2 and dtype.kind == "f"):
+        return ()
+    kind = _KINDS[dtype.kind]
+    if any_number:
+        return _LOWER[kind]
+    return (kind,) if spec.weak else ()
+
+
+def converted(
+    builder: EntryBuilder, number: str, argument: Name, dtype: np.dtype[Any], cell: Name
+) -> None:
+    """Store a Python number in a stack slot, converted to a dtype."""
+    part = part_of(dtype)
+    if number == "complex":
+        for k in range(2):
+            value = _rounded(builder, builder.load("double", argument, VALUE + 8 * k), part)
+            builder.store(in_memory(part), value, cell, part.itemsize * k)
+        return
+    if number == "float":
+        value = _rounded(builder, builder.load("double", argument, VALUE), part)
+    else:
+        integer = _integer(builder, number, argument)
+        value = _from_integer(builder, integer, part)
+    builder.store(in_memory(part), value, cell)
+    if dtype.kind == "c":
+        builder.store(in_memory(part), "0.0", cell, part.itemsize)
+
+
+def _rounded(builder: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
+    return builder.value(f"fptrunc double {value} to float") if part.itemsize == 4 else value
+
+
+def _integer(builder: EntryBuilder, number: str, argument: Name) -> Name:
+    """The i64 value of an int or a bool; integers beyond 64 bits take the slow path."""
+    if number == "bool":
+        true = builder.same(argument, builder.word("True"))
+        return builder.value(f"zext i1 {true} to i64")
+    overflow = builder.function.slot("i32")
+    value = builder.call(
+        "PyLong_AsLongLongAndOverflow", "i64", f"ptr {argument}", f"ptr {overflow}"
+    )
+    builder.check(builder.same(builder.load("i32", overflow), "0", "i32"))
+    return value
+
+
+def _from_integer(builder: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
+    if part.kind == "f":
+        return builder.value(f"sitofp i64 {value} to {in_register(part)}")
+    kind = in_memory(part)
+    if part.kind == "u" and part.itemsize == 8:
+        builder.check(builder.value(f"icmp sge i64 {value}, 0"))
+        return value
+    if kind == "i64":
+        return value
+    truncated = builder.value(f"trunc i64 {value} to {kind}")
+    extension = "sext" if part.kind == "i" else "zext"
+    restored = builder.value(f"{extension} {kind} {truncated} to i64")
+    builder.check(builder.same(restored, value, "i64"))
+    return truncated
 
 
 @dataclass(frozen=True)

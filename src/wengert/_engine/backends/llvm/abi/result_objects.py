@@ -25,8 +25,7 @@ from ..ir.ir_builder import Name
 from .address_table import canonical
 from .cpython_layout import DATA, VALUE
 from .entry_builder import EntryBuilder
-from .number_conversion import CELL
-from .ports import Port
+from .ports import CELL, Port
 
 _WIDE = "[32 x i8]"  # a stack slot for a complex longdouble
 

@@ -27,7 +27,7 @@ from ..ir.simd_value import Lane
 from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
 from ..kernels.loop_helpers import offset as shifted
 from ..lowering.loop_ir import Expr, Stored, strided_view
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.integer_ranges import Integers
 from ..schedule.scheduling import Schedule, owner_of

@@ -24,7 +24,7 @@ from ..ir.memory_access import store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import ContractionTerm, Expr, Reduce, aligned
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.scheduling import is_one_place

@@ -47,7 +47,7 @@ from ..lowering.loop_ir import (
 )
 from ..lowering.one_hot import OneHotRule
 from ..lowering.registry import specs_of
-from ..lowering.slice_updates import SliceSelection
+from ..lowering.scatter_chains import SliceSelection
 from ..schedule.fusion import FusedLoops, roots_of, space_of
 from ..schedule.integer_ranges import IntegerRange
 from ..schedule.iteration_space import Space

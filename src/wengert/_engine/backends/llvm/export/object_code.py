@@ -26,8 +26,8 @@ from wengert.errors import BackendError
 from ..ir.execution_engine import COMPILER_LOCK
 from ..ir.ir_builder import ModuleBuilder
 from ..ir.llvm_types import functions
+from ..ir.object_symbols import has_wrong_register
 from ..ir.processors import Processor
-from ..ir.register_check import has_wrong_register
 from .entry_points import entry_parts
 from .exported import Exported
 from .memory_context import RUNTIME, with_memory
@@ -109,7 +109,7 @@ def object_code(text: str, processor: Processor) -> bytes:
     Raises
     ------
     BackendError
-        LLVM generates wrong instructions (ir/register_check.py).
+        LLVM generates wrong instructions (ir/object_symbols.py).
     """
     with COMPILER_LOCK:
         machine = _machine(processor)

@@ -14,6 +14,6 @@ execution_engine  compiles LLVM IR in memory; the only module that imports llvml
                   conversions for processors without instructions for them; whether the system has
                   the memory that LLVM will ask for
 processors        the processor that code is generated for: this one, or another
-register_check    machine code that names a register which its instruction cannot address
-object_symbols    symbols that an object file defines and imports, and its machine code
+object_symbols    symbols that an object file defines and imports, and its machine code; machine
+                  code that names a register which its instruction cannot address
 """

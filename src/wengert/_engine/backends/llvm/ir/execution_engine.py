@@ -44,9 +44,8 @@ from wengert._engine.core.fork_safe_locks import interrupt_safe_lock
 from wengert.errors import BackendError, at, user_line
 
 from . import llvm_types
-from .object_symbols import is_elf, symbols_of
+from .object_symbols import has_wrong_register, is_elf, symbols_of
 from .processors import foreign
-from .register_check import has_wrong_register
 
 # The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
 # standard passes gives equally fast code in a fraction of the time.
@@ -187,7 +186,7 @@ def object_of(text: str, quick: bool = False) -> bytes:
     Raises
     ------
     BackendError
-        LLVM generates wrong instructions (register_check.py).
+        LLVM generates wrong instructions (object_symbols.py).
     """
     check_memory(memory_of_text(text))
     with _LOCK:

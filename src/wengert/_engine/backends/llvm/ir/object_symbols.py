@@ -1,14 +1,22 @@
-"""The symbols that an object file defines, those it refers to, and its machine code.
+"""Object files: symbols, machine code, and a check of registers for a bug of LLVM 22.
 
-    symbols_of    both sets, with the names used in LLVM IR
-    is_whole      whether bytes are a complete object file that defines some names
-    code_of       the machine code of an ELF file
+    symbols_of            both sets, with the names used in LLVM IR
+    is_whole              whether bytes are a complete object file that defines some names
+    code_of               the machine code of an ELF file
+    has_wrong_register    whether an object file contains such an instruction
 
 Only the tables of symbols and sections of a 64-bit little-endian ELF, Mach-O or COFF file are read.
+
+On processors with AVX-512 LLVM replaces VPMOVB2M, VPMOVD2M and VPMOVQ2M, followed by KMOV, by
+VPMOVMSKB, VMOVMSKPS and VMOVMSKPD, also if the operand is one of the registers 16 to 31, which
+these instructions do not have (llvm/llvm-project#191304).  The code then reads another register: a
+wrong value.  The encoding has a bit of the number of the register where these instructions have a
+constant bit, so that the bytes are recognized.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from struct import error, iter_unpack, unpack_from
 
@@ -124,3 +132,19 @@ def _coff(image: bytes) -> Iterator[tuple[str, bool]]:
             text = name.rstrip(b"\0").decode() if zeros else _text(image, texts + offset)
             yield text, section != 0
         k += 1 + more
+
+
+# The prefix of three bytes (Intel's manual, volume 2, section 2.3.5) with the bit X inverted, which
+# only memory operands use; the operation codes of MOVMSKPS and MOVMSKPD, and of PMOVMSKB; two
+# registers.
+_WRONG = re.compile(
+    rb"\xc4[\x01\x21\x81\xa1][\x78\x79\x7c\x7d\xf8\xf9\xfc\xfd][\x50\xd7][\xc0-\xff]", re.DOTALL
+)
+
+
+def has_wrong_register(image: bytes) -> bool:
+    """Whether an object file for x86-64 contains such an instruction.
+
+    A constant in an instruction rarely looks like one.
+    """
+    return _WRONG.search(code_of(image)) is not None

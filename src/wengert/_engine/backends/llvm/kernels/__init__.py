@@ -8,12 +8,11 @@ strided_vectors   contiguous and strided elements as vectors
 simd_matrix       batches of small matrices in vectors, for loops over their elements
 batched_matrices  loops over batches of small matrices
 parallel_tasks    parts of a kernel, run by the thread pool
-check             a value that is copied if a condition holds
+check             a value that is copied if a condition holds; whether an array contains NaN
 concatenate       concatenate, stack and roll
 cumulative        cumulative sums and products, linear recurrences
 fft               Fourier transforms
 messages          calls of MPI
-nan_scan          whether an array contains NaN
 scatter           stores and additions at indices
 sparse_products   products with sparse matrices
 store_chain       several stores into one array

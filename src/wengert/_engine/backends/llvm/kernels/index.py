@@ -38,8 +38,7 @@ KERNEL_MODULES: dict[str, str] = {
     name: module
     for module, names in {
         "check": "accepted refuse_residual bracketed",
-        "linalg.definite_factors": "definite_packed",
-        "linalg.condition": "reciprocal_condition refuse_singular",
+        "linalg.definite_factors": "definite_packed reciprocal_condition refuse_singular",
         "conv.conv1d_full": "slide convolve",
         "conv.conv_im2col": "convolution convolution_input convolution_weight",
         "linalg.cholesky_vjp": "cholesky_cotangent",
@@ -53,7 +52,7 @@ KERNEL_MODULES: dict[str, str] = {
         "fft": "fft rfft irfft",
         "scatter": "scatter scatter_add setitem getitem scatter_along",
         "concatenate": "stack concatenate roll",
-        "random.keys": "random_split random_fold",
+        "random.philox": "random_split random_fold",
         "conv.pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",
         "linalg.toeplitz_solve": "linalg.toeplitz_solve",
         "gemm.matmul": "matmul dot einsum strong_einsum masked_einsum",

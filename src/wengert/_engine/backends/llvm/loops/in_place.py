@@ -25,7 +25,7 @@ from wengert._engine.core.subgraph import Body
 from ..ir.index_analysis import counters
 from ..lowering.gathers import Gather
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
-from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
+from ..lowering.scatter_chains import SliceUpdate, reads_elsewhere
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.in_place_writes import Updates
 from ..schedule.scheduling import Schedule

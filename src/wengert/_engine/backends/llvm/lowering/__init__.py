@@ -12,8 +12,7 @@ selection             concatenate, stack, roll: the operand depends on the index
 indexing              x[index] and x[index] = v
 gathers               elements at indices from other arrays
 one_hot               one element per row, read or written
-scatter_chains        several stores into one array
-slice_updates         slices of arrays that are overwritten in place
+scatter_chains        several stores into one array; slices of arrays that are overwritten in place
 reductions            sums, extremes, norms, log-sum-exp; softmax and its logarithm
 small_products        products that are loops: outer products, dot of vectors, small matrices;
                       products for a batch, with the axis of the batch first

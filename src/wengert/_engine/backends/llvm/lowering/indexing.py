@@ -20,8 +20,15 @@ from .gathers import Gather, Place, RowGather, known
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, Lowering, lowers, opaque_call, settled
-from .scatter_chains import ScatterChain, position_of, read_back
-from .slice_updates import SliceSelection, spread, squeezed, updated
+from .scatter_chains import (
+    ScatterChain,
+    SliceSelection,
+    position_of,
+    read_back,
+    spread,
+    squeezed,
+    updated,
+)
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:

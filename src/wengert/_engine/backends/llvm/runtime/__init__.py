@@ -10,6 +10,6 @@ thread_pool       a range split among threads, as LLVM IR
 thread_count      the number of threads; does not import LLVM; processors and memory that this
                   process may use
 blas_threads      the number of threads of a BLAS call
-library_symbols   addresses of BLAS, LAPACK, special functions and NumPy's sorting
-scipy_extensions  SciPy's extension modules, loaded without their packages
+library_symbols   addresses of BLAS, LAPACK, special functions and NumPy's sorting; SciPy's
+                  extension modules, loaded without their packages
 """

@@ -26,8 +26,8 @@ from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.processors import foreign
 from ..tuning import thresholds
 from . import runtime_library
+from .library_symbols import extension
 from .os_calls import emit_locks, load, store
-from .scipy_extensions import extension
 
 _SETTERS = (
     "scipy_openblas_set_num_threads",

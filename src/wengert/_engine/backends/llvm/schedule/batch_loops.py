@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from ..ir.index_analysis import offset_of
 from ..kernels import is_served
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored, memory_strides, strided_view
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..tuning import thresholds
 from .fusion import PRODUCTS, Access, FusedLoops, LoopGroup
 

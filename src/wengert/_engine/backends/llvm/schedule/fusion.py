@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from ..ir.index_analysis import FlatIndex, Index, Length, counters, is_one, size_of
 from ..lowering.loop_ir import Expr, Reduce, Stored
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..tuning import thresholds
 
 PRODUCTS = ("matmul", "einsum")  # operations that may be products for a batch

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..ir.index_analysis import Index, counters, size_of
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, View
-from ..lowering.slice_updates import SliceSelection, write_in_place
+from ..lowering.scatter_chains import SliceSelection, write_in_place
 from ..tuning import thresholds
 from .reads_before_writes import sorted_after
 

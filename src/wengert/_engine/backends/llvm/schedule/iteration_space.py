@@ -34,7 +34,7 @@ from ..ir.index_analysis import (
 from ..ir.llvm_types import part_of
 from ..ir.processors import foreign
 from ..lowering.loop_ir import Condition, Expr, Reduce, ScalarConstant, memory_strides
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..tuning import thresholds
 from .fusion import LoopGroup, role_of, space_of
 

@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from ..ir.index_analysis import is_one
 from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Stored, strided_view
 from ..lowering.registry import specs_of
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 
 Uses = Callable[[Expr], Sequence[Expr]]
 

@@ -37,7 +37,7 @@ from ..lowering.loop_ir import (
     Stored,
     View,
 )
-from ..lowering.slice_updates import SliceUpdate
+from ..lowering.scatter_chains import SliceUpdate
 from ..tuning import thresholds
 from .fusion import Access, space_of
 

@@ -39,7 +39,7 @@ from ..lowering.loop_ir import (
     strided_view,
 )
 from ..lowering.registry import specs_of
-from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
+from ..lowering.scatter_chains import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from . import fusion
 from .fma_fusion import fold

@@ -20,7 +20,7 @@ from ..ir.index_analysis import Length, size_of
 from ..kernels import KERNELS, is_served
 from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..lowering.registry import specs_of
-from ..lowering.slice_updates import SliceUpdate, reads_elsewhere
+from ..lowering.scatter_chains import SliceUpdate, reads_elsewhere
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 

@@ -4,12 +4,11 @@ exponential            exp, exp2, expm1; softplus, log_sigmoid
 power                  power, cbrt; log, log2, log10, log1p
 trigonometric          sin, cos, tan; range reduction of arguments of any size
 inverse_trigonometric  arcsin, arccos, arctan, arctan2
-hyperbolic             sinh, cosh, tanh
-inverse_hyperbolic     arcsinh, arccosh, arctanh
+hyperbolic             sinh, cosh, tanh; arcsinh, arccosh, arctanh
 erf                    erf, erfc, gelu
 gamma                  gamma, gammaln
-normal_quantile        ndtri, for processors without SciPy's functions
-tail_functions         random numbers as functions of tail probabilities
+normal_quantile        ndtri, for processors without SciPy's functions; random numbers as functions
+                       of tail probabilities
 float_decomposition    fmod, remainder, floor_divide, nextafter, spacing, ldexp, sign, hypot; sign,
                        exponent and integer part of floating-point numbers
 integer_ops            operations of integers and booleans; gcd and powers of unsigned integers;

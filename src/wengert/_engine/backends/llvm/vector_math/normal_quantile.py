@@ -1,4 +1,4 @@
-"""The normal quantile, for processors without SciPy's functions.
+"""The normal quantile, and random numbers as functions of a tail probability.
 
     |p - 1/2| <= 0.4    (p - 1/2) P((p - 1/2)**2)
     beyond              t + D(t), t = sqrt(-2 log v), v the smaller of p and 1 - p
@@ -6,6 +6,10 @@
 D is a polynomial in each of four intervals of t, the last of which ends at the least positive
 number. Relative errors of the polynomials are below 2**-53. Coefficients:
 docs/generate/special_coefficients.py.
+
+Each body is a vector function, so its instructions and its table are in a module once.  They are
+those of the body, in its order: no multiplication is contracted with an addition, so the bits are
+those of NumPy.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.types import ScalarLanguage
+from wengert._engine.ops.random import tail_functions
 
 from .lane_loops import polynomial
 from .registry import leaf
@@ -89,3 +94,7 @@ def normal_quantile(s: ScalarLanguage, p: Any) -> Any:
     tail = s.where(s.equal(v, 0.0), inf, t + tail)
     tail = s.where(s.less(q, 0.0), -tail, tail)
     return s.where(s.less_equal(z, _CENTRAL**2), central, tail)
+
+
+for _name in tail_functions.__all__:
+    leaf(_name)(getattr(tail_functions, _name).body)

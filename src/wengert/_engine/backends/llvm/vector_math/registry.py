@@ -32,15 +32,13 @@ _HOMES: dict[str, str] = {
         "erf": "erf bell erfc gelu ndtr",
         "exponential": "exp exp2 expm1 softplus log_sigmoid",
         "gamma": "gamma gammaln",
-        "hyperbolic": "tanh sech_squared sinh cosh",
+        "hyperbolic": "tanh sech_squared sinh cosh arcsinh arccosh arctanh",
         "inverse_trigonometric": "arcsin arccos arctan arctan2",
-        "inverse_hyperbolic": "arcsinh arccosh arctanh",
-        "normal_quantile": "normal_quantile",
         "float_decomposition": "sign heaviside nextafter spacing ldexp fmod remainder "
         "floor_divide hypot",
         "power": "power cbrt log log2 log10 log1p",
-        "tail_functions": "normal_of_tail exponential_of_tail gumbel_of_tail laplace_of_tail "
-        "logistic_of_tail cauchy_of_tail",
+        "normal_quantile": "normal_quantile normal_of_tail exponential_of_tail gumbel_of_tail "
+        "laplace_of_tail logistic_of_tail cauchy_of_tail",
         "integer_ops": "gcd whole_power",
     }.items()
     for name in names.split()

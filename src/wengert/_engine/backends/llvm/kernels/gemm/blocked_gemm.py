@@ -38,7 +38,7 @@ from ..kernel_call import KernelCall
 from ..loop_helpers import offset
 from .gemm_microkernel import GemmTile, RowVectors, accumulated
 from .operands import Product
-from .packing import VECTORS, Packing
+from .vector_code import VECTORS, Packing
 
 _CACHE_LINE = 64  # bytes
 _ALIASED = 2048  # bytes: rows at multiples of it compete for a few lines of a first-level cache

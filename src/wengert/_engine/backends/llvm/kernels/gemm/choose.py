@@ -40,7 +40,7 @@ from ...ir.processors import is_for_device
 from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading
-from .packing import panel_columns
+from .vector_code import panel_columns
 
 Routine = Literal[
     "simd loops", "unrolled gemv", "gemv", "streamed", "streamed dots", "uncached",

@@ -24,7 +24,7 @@ from wengert._engine.core.symbolic.dim import names_in, valued
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import BOOL, F32, F64
-from .. import nan_scan
+from .. import check
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import address, in_section, is_c_contiguous, kind_of, nest, read, write
 from . import batched_small_gemm
@@ -185,14 +185,14 @@ def _with_strong_zeros(call: KernelCall, name: str, count: int) -> None:
                 )
 
     def repair_if_nan(s: Section) -> None:
-        with s.when(nan_scan.any_of(call, s, result.array)) as cold_section:
+        with s.when(check.any_of(call, s, result.array)) as cold_section:
             call.cold(cold_section, repair)
 
     factors = call.operands[1 : len(input_subscripts)]
     if not _are_scanned_faster(factors, result.array):
         repair_if_nan(call.section)
         return
-    flags = [nan_scan.any_not_finite(call, call.section, x) for x in factors]
+    flags = [check.any_not_finite(call, call.section, x) for x in factors]
     suspect = functools.reduce(lambda x, y: call.section.value(f"or i1 {x}, {y}"), flags)
     with call.section.when(suspect) as s:
         repair_if_nan(s)

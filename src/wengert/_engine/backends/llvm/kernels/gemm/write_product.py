@@ -27,7 +27,7 @@ from . import (
 )
 from .choose import ProductChoice, Routine, choose, may_be_symmetric
 from .operands import Product
-from .packing import panel_columns
+from .vector_code import panel_columns
 
 
 def _gemm(call: KernelCall, s: Section, product: Product) -> None:

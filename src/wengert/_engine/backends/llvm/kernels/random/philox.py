@@ -1,14 +1,19 @@
-"""Philox: random bits as a function of a key and a counter.
+"""Philox: random bits as a function of a key and a counter, and derived keys.
+
+    Words           LLVM values with the operators of NumPy's uint64
+    block           four words of one block, or of a vector of blocks
+    group           the words of one block per lane, in order
+    Bits            a generator for NumPy's C distributions: its state, and the table of functions
+                    that advance it (bitgen_t, in the C header numpy/random/bitgen.h)
+    random_split    the first two words of blocks 1, 2, ... in the counter space SPLIT
+    random_fold     the first two words of the block of a number, in the counter space FOLD
 
 The rounds are those of ops/random/philox.py, called with LLVM values in place of arrays.  The state
 of a stream (ops/random/bits.py) is the key and the second word of the counter.  The first word
 counts blocks, from 1 as in NumPy.
 
-    Words       LLVM values with the operators of NumPy's uint64
-    block       four words of one block, or of a vector of blocks
-    group       the words of one block per lane, in order
-    Bits        a generator for NumPy's C distributions: its state, and the table of functions that
-                advance it (bitgen_t, in the C header numpy/random/bitgen.h)
+ops/random/keys.py and ops/random/philox.py define the operations, and the counter spaces, which are
+disjoint.
 """
 
 from __future__ import annotations
@@ -17,11 +22,13 @@ from collections.abc import Sequence
 from functools import partialmethod
 from typing import Any
 
-from wengert._engine.ops.random.philox import products, round_keys, rounds
+from wengert._engine.ops.random.philox import FOLD, SPLIT, products, round_keys, rounds
 
 from ...ir import execution_engine
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
-from ..kernel_call import KernelCall
+from ...ir.llvm_types import I64
+from ..kernel_call import ArrayPointer, KernelCall, kernel
+from ..loop_helpers import address, in_section, nest, read
 
 # The layout of the memory of `Bits`, in words; the words of a group follow.
 _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
@@ -261,3 +268,48 @@ def _add_next32(module: ModuleBuilder) -> None:
     value = s.value(f"load i64, ptr {result}")
     s.write(f"ret i32 {s.value(f'trunc i64 {value} to i32')}")
     module.add(function)
+
+
+def _key(call: KernelCall, s: Section, keys: ArrayPointer, indices: Sequence[Name]) -> list[Name]:
+    return [
+        s.value(f"load i64, ptr {address(call, s, keys, [*indices, str(k)])}") for k in range(2)
+    ]
+
+
+def _store(call: KernelCall, s: Section, words: Sequence[Name], indices: Sequence[Name]) -> None:
+    for k, word in enumerate(words[:2]):
+        s.write(f"store i64 {word}, ptr {address(call, s, call.results[0], [*indices, str(k)])}")
+
+
+@kernel("random_split", serves=lambda node: all(isinstance(n, int) for n in node.spec.shape[-1:]))
+def random_split(call: KernelCall) -> None:
+    """For each key an array of keys."""
+    (keys,), (out,) = call.operands, call.results
+    outer = len(keys.shape) - 1
+    with nest(call.section, [call.number(n) for n in keys.shape[:-1]]) as (s, indices):
+        scheduled = schedule(s, _key(call, s, keys, indices))
+        with nest(s, [call.number(n) for n in out.shape[outer:-1]]) as (t, inner):
+            number: Name = "0"
+            for i, n in zip(inner, out.shape[outer:-1], strict=True):
+                number = t.plus(t.times(number, call.number(n)), i)
+            words = block(t, t.plus(number, "1"), "0", scheduled, space=SPLIT)
+            _store(call, t, words, [*indices, *inner])
+
+
+@kernel("random_fold", strided=True)
+def random_fold(call: KernelCall) -> None:
+    """A key for each key and number; leading axes broadcast."""
+    (keys, data), (out,) = call.operands, call.results
+    shape = out.shape[:-1]
+    with nest(call.section, [call.number(n) for n in shape]) as (s, indices):
+        key = _key(call, s, keys, _aligned(indices, keys.shape[:-1]))
+        pointer = address(call, s, data, _aligned(indices, data.shape))
+        number = call.language.cast(in_section(s, read(call.language, s, pointer, data.dtype)), I64)
+        words = block(s, "1", number.name, schedule(s, key), space=FOLD)
+        _store(call, s, words, indices)
+
+
+def _aligned(indices: Sequence[Name], shape: Sequence[object]) -> list[Name]:
+    """The indices of an operand that is broadcast: 0 along axes of length one."""
+    aligned = indices[len(indices) - len(shape) :]
+    return ["0" if n == 1 else i for i, n in zip(aligned, shape, strict=True)]
