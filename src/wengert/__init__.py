@@ -54,7 +54,7 @@ from wengert._engine.core.recording import enable_grad, is_recording, no_grad, n
 from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import scope
 from wengert._engine.tensor import Tensor, tensor
-from wengert._engine.tensor.sparse_operands import OPERATORS
+from wengert._engine.tensor.operand_conversion import OPERATORS
 
 from . import numpy
 from .errors import WengertError

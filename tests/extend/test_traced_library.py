@@ -14,7 +14,10 @@ from wengert.extend.operator_classes import library as operator_library
 rng = np.random.default_rng(0)
 X, Y, SQUARE = rng.uniform(0.5, 1.5, (2, 3)), rng.uniform(0.5, 1.5, 3), rng.normal(size=(2, 2))
 OPERANDS = {"Where": (X > 1.0, X, Y), "MatMul": (SQUARE, X)}
-PAIRS = "Add Subtract Multiply Divide Maximum Power Sub Mul Div Greater Less Equal".split()
+PAIRS = """
+    Add Subtract Multiply Divide Maximum Power Sub Mul Div Greater Less Equal LessEqual GreaterEqual
+    NotEqual LogicalAnd LogicalOr
+""".split()
 
 LIBRARY = [
     cls

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.ops.random import philox
+from wengert._engine.ops.random import bits
 from wengert.errors import ArgumentError, DtypeError, ShapeError
 
 # Known answers for philox4x64 with ten rounds, from the authors' library Random123 (kat_vectors).
@@ -25,26 +25,26 @@ ROOT = wg.random.key(0)
 
 @pytest.mark.parametrize(("given", "want"), KNOWN)
 def test_blocks_agree_with_known_answers(given, want):
-    found = philox.blocks(given[:4], np.array(given[4:], np.uint64))
+    found = bits.blocks(given[:4], np.array(given[4:], np.uint64))
     assert " ".join(f"{int(w):016x}" for w in found) == want
 
 
 def test_blocks_of_many_keys_agree_with_numpy():
     rng = np.random.default_rng(0)
     key = rng.integers(0, 2**64, (5, 2), np.uint64)
-    words = np.stack(philox.blocks((np.arange(1, 4), 9, 0, 3), key[:, None]), -1)
+    words = np.stack(bits.blocks((np.arange(1, 4), 9, 0, 3), key[:, None]), -1)
     for row, want in zip(words, key, strict=True):
-        assert np.array_equal(row.ravel(), philox.raw(want, 12, 9, 3))
+        assert np.array_equal(row.ravel(), bits.raw(want, 12, 9, 3))
 
 
 def test_purposes_have_distinct_counters():
-    assert len({philox.DRAWS, philox.SPLIT, philox.FOLD, philox.TRIALS}) == 4
+    assert len({bits.DRAWS, bits.SPLIT, bits.FOLD, bits.TRIALS}) == 4
 
 
 def test_uses_of_a_key_share_no_words():
     words = [wg.random.bits(ROOT, 4096), wg.random.split(ROOT, 4096)]
     words += [wg.random.fold_in(ROOT, np.arange(4096))]
-    words += [philox.raw(ROOT, 4096, trial, philox.TRIALS) for trial in range(3)]
+    words += [bits.raw(ROOT, 4096, trial, bits.TRIALS) for trial in range(3)]
     together = np.concatenate([np.ravel(w) for w in words])
     assert len(np.unique(together)) == together.size
 

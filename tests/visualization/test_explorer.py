@@ -17,7 +17,7 @@ import wengert as wg
 from wengert import errors, show
 from wengert._engine.visualization import explorer
 from wengert._engine.visualization.explorer.explorer import SCRIPTS, as_json
-from wengert._engine.visualization.explorer.rewrite_history import change, steps_of
+from wengert._engine.visualization.explorer.page_data import change, steps_of
 
 VOID = {"meta", "input", "link", "br", "img", "hr"}
 HOSTILE = [

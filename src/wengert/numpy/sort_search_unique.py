@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.ops import casts, sorting
-from wengert._engine.ops.indexing.true_positions import true_positions
+from wengert._engine.ops.indexing.masks import true_positions
 from wengert._engine.ops.indexing.window_functions import applied, as_window
 from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart

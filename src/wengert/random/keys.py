@@ -7,7 +7,7 @@
 A key is an array of two words, uint64[2].  Equal keys give equal numbers in any order and on any
 backend, so a program should use each key once: to draw once, or to split it.  The generator is
 Philox 4x64 (J. K. Salmon et al., 2011).  Samples, split keys and folded keys of a key use disjoint
-ranges of counters (_engine/ops/random/philox.py), so they share no random bits.
+ranges of counters (_engine/ops/random/bits.py), so they share no random bits.
 """
 
 from __future__ import annotations

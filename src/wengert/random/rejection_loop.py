@@ -3,7 +3,7 @@
     Trials    an operation of a key and parameters that proposes until every element is accepted
 
 Trial k of element i uses the random block with counter (i + 1, k, 0, TRIALS)
-(_engine/ops/random/philox.py).  So an element depends on the key, its position and its parameters,
+(_engine/ops/random/bits.py).  So an element depends on the key, its position and its parameters,
 but not on the rejections of others, the order of evaluation or the number of threads.
 
 A sampler defines `prepare`, which computes constants from the parameters, and `propose`, which
@@ -23,8 +23,8 @@ from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op_facts import BY_TRIALS
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted
+from wengert._engine.ops.random.bits import TRIALS, blocks, raw
 from wengert._engine.ops.random.keys import expect_key
-from wengert._engine.ops.random.philox import TRIALS, blocks, raw
 
 _REMAINDER_ELEMENTS = 256  # remaining elements for which blocks are computed separately
 _NUMPY_SPEEDUP = 50  # blocks of NumPy's generator per block of ours in the same time

@@ -20,7 +20,7 @@ branch_vjp.py          the pullback of a branch; messages of branches, in their 
 residuals.py           the residuals of the forward loop: the cheapest set of them
 restoration.py         carried values that the backward loop restores instead of loading them
 bounded_loops.py       residuals of inner loops whose number of steps varies, in buffers
-versions.py            which values are an array with some elements written
+loop_accesses.py       which values are an array with some elements written
 sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands; bodies without the inputs
                        that they do not use

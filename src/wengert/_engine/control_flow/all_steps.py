@@ -26,7 +26,7 @@ from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.symbolic.dim import Dim, bounds, is_open
 from wengert._engine.core.tracing import SIZE, derivation, deriving_level
 from wengert._engine.kinds.batching import deepened
-from wengert._engine.ops.indexing.linear_forms import Linear
+from wengert._engine.ops.indexing.slice_ends import Linear
 from wengert._engine.ops.indexing.template import IndexSlot
 from wengert._engine.ops.indexing.traced_slices import (
     define_length,

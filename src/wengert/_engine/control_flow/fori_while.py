@@ -23,7 +23,7 @@ from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import size_value, stepping
 from wengert._engine.core.validation import function
 from wengert._engine.ops.casts import astype
-from wengert._engine.ops.indexing.linear_forms import note_range
+from wengert._engine.ops.indexing.slice_ends import note_range
 from wengert._engine.ops.messages import joined
 from wengert.errors import DtypeError, GuardError, at, user_line
 

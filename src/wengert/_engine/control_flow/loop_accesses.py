@@ -1,17 +1,20 @@
-"""The elements of arrays that the steps of a loop read and write: whether steps are independent.
+"""The elements of arrays that the steps of a loop read and write, and the versions of arrays.
+
+    Counter            the counter of a loop: its first value, increment, and number of steps
+    ElementAccess      the elements that one node reads or writes
+    access_of          the access of a `getitem` or `setitem`
+    written_by_step    the axis and position at which each step writes elements of its own
+    never_written      whether an access reads none of the elements that the loop writes
+    written_later      whether a step reads elements before the loop writes them
+    before             the predecessor of a version
+    updated_input      the input of a body that an output is a later version of
+    updated_in_all     the same of several branches
 
     for j in range(n):
         B[i, j] += A[k, i] * B[k, j]      # k > i: no step reads what another one writes
 
 Positions are linear forms of loop counters and sizes (ops/indexing/traced_slices.py).  The tests
 are conservative: what is not shown by these forms counts as a dependence.
-
-    Counter             the counter of a loop: its first value, increment, and number of steps
-    ElementAccess              the elements that one node reads or writes
-    access_of           the access of a `getitem` or `setitem`
-    written_by_step     the axis and position at which each step writes elements of its own
-    never_written       whether an access reads none of the elements that the loop writes
-    written_later       whether a step reads elements before the loop writes them
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.node import Node
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, bounds
-from wengert._engine.ops.indexing.linear_forms import Linear, linear
+from wengert._engine.ops.indexing.slice_ends import Linear, linear
 from wengert._engine.ops.indexing.template import IndexSlot
 
 _WHOLE = slice(None)
@@ -241,3 +246,42 @@ def written_later(
 def is_upward(part: slice) -> bool:
     """Whether a slice has step one and bounds that do not count from the end of the axis."""
     return part.step in (None, 1) and _is_position(part.start) and _is_position(part.stop)
+
+
+def before(node: Node) -> Node | None:
+    """The array that a node is equal to except for some written elements; None if there is none."""
+    writer, output = node, 0
+    if node.op is PART:
+        writer, output = node.inputs[0], node.params["index"]
+    if isinstance(writer.op, LeafOp):
+        return None
+    position = writer.op.updated_operand(writer, output)
+    if position is None:
+        return None
+    previous = writer.args[position]
+    return previous if isinstance(previous, Node) and previous.spec == node.spec else None
+
+
+def updated_input(body: Body, output: int) -> int | None:
+    """The position of the input that an output is a later version of; None if there is none."""
+    node: Node | None = body.outputs[output]
+    while node is not None and node not in body.inputs:
+        node = before(node)
+    return None if node is None or node is body.outputs[output] else body.inputs.index(node)
+
+
+def updated_in_all(branches: Sequence[Body], output: int) -> int | None:
+    """The input that an output is a later version of in some branches, and the same in the others.
+
+    None if there is none.
+    """
+    places = {updated_input(b, output) for b in branches if b.outputs[output] not in b.inputs}
+    if len(places) != 1:
+        return None
+    (place,) = places
+    if place is None:
+        return None
+    is_same = all(
+        b.outputs[output] is b.inputs[place] for b in branches if b.outputs[output] in b.inputs
+    )
+    return place if is_same else None

@@ -18,7 +18,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.tracing import SIZE
-from wengert._engine.ops.indexing.linear_forms import Linear
+from wengert._engine.ops.indexing.slice_ends import Linear
 
 from .loop_accesses import (
     Counter,

@@ -29,8 +29,8 @@ from . import batching, taylor
 from . import jvp as forward
 from . import vjp as reverse
 from .branch_vjp import pull_conditional
+from .loop_accesses import updated_in_all
 from .verify import check_conditional, check_scan, check_while
-from .versions import updated_in_all
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

@@ -31,7 +31,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.traced_slices import split_local
 
-from . import versions
+from . import loop_accesses
 
 Write = tuple[Any, Sequence[Node]]  # an index template and its operands
 
@@ -89,9 +89,9 @@ def _before(version: Node) -> Node | None:
         before = version.inputs[version.inputs[0].op is CONSTANT]
         return before if before.spec == version.spec else None
     if version.op is PART and version.inputs[0].op.control_flow == BRANCH:
-        is_known = versions.before(version) is not None and _write_of(version) is not None
-        return versions.before(version) if is_known else None
-    return versions.before(version)
+        is_known = loop_accesses.before(version) is not None and _write_of(version) is not None
+        return loop_accesses.before(version) if is_known else None
+    return loop_accesses.before(version)
 
 
 def _is_integer(node: Node) -> bool:
@@ -310,7 +310,7 @@ def _write_in(body: Body, k: int, given: Sequence[Node]) -> Write | None:
         write = _without_whole_axes(template), operands
         if common_write is not None and common_write != write:
             return None
-        previous = versions.before(current)
+        previous = loop_accesses.before(current)
         if previous is None:
             return None
         common_write, current = write, previous

@@ -2,8 +2,8 @@
 
 solver_calls.py      the call of a solver as one node, with the rule of its derivative
 functions.py         functions of containers as graphs of leaves
-kept_graphs.py       graphs of derivatives, kept for repeated eager calls
-lifted_constants.py  numbers in graphs as operands, so that graphs with other numbers are equal
+kept_graphs.py       graphs of derivatives, kept for repeated eager calls; numbers in graphs as
+                     operands, so that graphs with other numbers are equal
 linear_systems.py    custom_linear_solve; unknowns_of_processes.py if it exchanges messages
 matrix_structure.py  diagonal, banded and sparse systems
 solve_methods.py     methods by name: cholesky, cg, gmres, bicgstab

@@ -31,10 +31,10 @@ from wengert._engine.core.recording import no_grad
 from wengert._engine.core.trace_notes import note
 from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
-from wengert._engine.ops.linalg.definite_factors import definite_packed
 from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
 from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.solve_or_nan import definite_packed
 from wengert.errors import ArgumentError, at, user_line
 
 from .functions import GraphFunction, Leaves, cotangents_of, raveled

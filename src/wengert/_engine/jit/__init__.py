@@ -2,7 +2,6 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
-jitted_display.py      how it is shown, as text and in notebooks; CacheInfo: the number of programs
 labelled_calls.py      calls with objects of pandas, xarray and pint
 call_signature.py      a call as a cache key; which arguments are inputs of a program
 static_numbers.py      which Python numbers are constants of a program
@@ -17,7 +16,8 @@ native_call.py         a run by the native entry point of a backend
 compiled_operation.py  a compiled graph as one operation, with compiled derivatives
 unsupported.py         raises for functions and graphs that cannot be compiled; raises for random
                        numbers that would become constants of a program
-lowered.py             graph, loops and instructions of a program, for inspection
+lowered.py             graph, loops and instructions of a program, for inspection; how it is shown,
+                       as text and in notebooks; CacheInfo: the number of programs
 exporting.py           export: functions and derivatives as files for other languages
 profile_call.py        profile: time and memory of a compiled function
 settings.py            the default backend, and the sizes of caches
@@ -29,8 +29,7 @@ from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from .decorator import jit
 from .jitted import Jitted
-from .jitted_display import CacheInfo
-from .lowered import Lowered
+from .lowered import CacheInfo, Lowered
 
 if TYPE_CHECKING:
     from wengert._engine.profiling.profile import Profile

@@ -42,13 +42,12 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from . import jitted_display, labelled_calls
+from . import labelled_calls, lowered
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
 from .entry_dispatch import Routes, entry_signature
-from .jitted_display import CacheInfo
-from .lowered import Lowered
+from .lowered import CacheInfo, Lowered
 from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_shortcut
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
@@ -405,8 +404,8 @@ class Jitted(Generic[P, R]):
     def cache_info(self) -> CacheInfo:
         """The number of programs, and the time that they took to compile."""
         states = [s for known in list(self._states.known.values()) for s in known]
-        own = jitted_display.counted(states, self._traces, self._seconds)
-        return jitted_display.added(own, self._of_labelled)
+        own = lowered.counted(states, self._traces, self._seconds)
+        return lowered.added(own, self._of_labelled)
 
     def clear_cache(self) -> None:
         """Remove all programs; the next call compiles."""
@@ -439,4 +438,4 @@ class Jitted(Generic[P, R]):
     def __reduce__(self) -> Any:
         return name_in_module(self) or (Jitted, (self._fun, self._options))
 
-    __repr__, _repr_html_ = jitted_display.text, jitted_display.table
+    __repr__, _repr_html_ = lowered.text, lowered.table

@@ -14,9 +14,9 @@ from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
 from wengert._engine.core.lazy_import import LazyModule
 
 if TYPE_CHECKING:
-    from wengert._engine.labelled_arrays import compiled
+    from wengert._engine.labelled_arrays import calls
 else:
-    compiled = LazyModule("wengert._engine.labelled_arrays.compiled")
+    calls = LazyModule("wengert._engine.labelled_arrays.calls")
 
 
 def called(
@@ -39,13 +39,9 @@ def called(
             raise found
         function._returns_labels = function._returns_labels or found.is_result
     if function._of_labelled is None:
-        function._of_labelled = function._like(compiled.function_of(function._fun))
+        function._of_labelled = function._like(calls.function_of(function._fun))
     positions, names = function._layout.static(args)
     what = f"{function.__name__}: a compiled function was given"
-    new_args = [
-        a if i in positions else compiled.with_containers(a, what) for i, a in enumerate(args)
-    ]
-    new_kwargs = {
-        k: a if k in names else compiled.with_containers(a, what) for k, a in kwargs.items()
-    }
-    return compiled.without(function._of_labelled(*new_args, **new_kwargs))
+    new_args = [a if i in positions else calls.with_containers(a, what) for i, a in enumerate(args)]
+    new_kwargs = {k: a if k in names else calls.with_containers(a, what) for k, a in kwargs.items()}
+    return calls.without(function._of_labelled(*new_args, **new_kwargs))

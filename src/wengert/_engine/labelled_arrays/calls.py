@@ -1,27 +1,37 @@
-"""Derivatives with respect to objects with labels or units.
+"""Derivatives with respect to objects with labels or units, and compiled functions of them.
+
+    value_and_grad, jacobian, vjp, linearize
+                                          the counterparts of autodiff
+    PlainCall                             the call with values
+    stripped, labelled                    values of a tree, and back
+    with_values                           an object with other values
+    constant                              an object of pandas as an operand of a tensor
+    LabelledContainer                     labels and values as a container with one leaf
+    with_containers                       arguments with such containers
+    without                               results without them
+    function_of                           the function of containers that is compiled
 
 Each function here is called by a transformation that has found such an argument.  It calls the
 transformation again, with the values of the arguments and a function of values, and gives the
 results labels and units.
 
-    value_and_grad, jacobian, vjp, linearize   the counterparts of autodiff
-    PlainCall                                  the call with values
-    stripped, labelled                         values of a tree, and back
-    with_values                                an object with other values
-    constant                                   an object of pandas as an operand of a tensor
+The labels are part of the structure of the arguments, as keys of a dict are: a call with other
+labels compiles another program.  The values are inputs.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import optree
+
 from wengert._engine.autodiff import grad, jacobians, jvp_vjp
-from wengert._engine.autodiff.arguments import Argnums, is_single, positions_of
+from wengert._engine.autodiff.arguments import Argnums, derived, is_single, positions_of
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
-from wengert.errors import NotDifferentiableError, StructureError, at, user_line
+from wengert.errors import ArgumentError, NotDifferentiableError, StructureError, at, user_line
 
 from . import units
 from .labels import NONE, Labels, Refused, derivative
@@ -297,3 +307,83 @@ def _ratio(tangent: Any, primal: Any) -> Any:
     if tangent is not None and primal is not None and tangent.is_compatible_with(primal):
         return None
     return units.quotient(tangent, primal)
+
+
+class LabelledContainer:
+    """Labels and values: a container with one leaf."""
+
+    __slots__ = ("labels", "values")
+
+    def __init__(self, labels: Labels, values: Any) -> None:
+        self.labels, self.values = labels, values
+
+
+def _flattened(x: LabelledContainer) -> tuple[tuple[Any], Labels, tuple[str]]:
+    return (x.values,), x.labels, ("values",)
+
+
+def _unflattened(labels: Labels, children: Iterable[Any]) -> LabelledContainer:
+    return LabelledContainer(labels, next(iter(children)))
+
+
+_register: Any = optree.register_pytree_node  # typed for collections only
+_register(LabelledContainer, _flattened, _unflattened, namespace=pytree.NAMESPACE)
+
+
+def with_containers(tree: object, what: str) -> Any:
+    """A tree with containers in place of objects with labels; itself if there are none.
+
+    Raises
+    ------
+    ArgumentError
+        The values of an object are not numbers of one dtype.
+    """
+    leaves, structure = pytree.flatten(tree)
+    items, changed = [], False
+    for leaf in leaves:
+        try:
+            found = labels_of(leaf)
+        except Refused as refused:
+            raise ArgumentError(
+                f"{what} {refused.kind}, not numbers. {refused.remedy}, or list the argument in "
+                f"static_argnames{at(user_line())}."
+            ) from None
+        changed = changed or found is not None
+        items.append(leaf if found is None else LabelledContainer(*found))
+    return pytree.unflatten(structure, items) if changed else tree
+
+
+def without(tree: Any) -> Any:
+    """A tree with objects with labels in place of containers."""
+    pytree.flatten(tree)  # registers new classes of containers
+    found = optree.tree_leaves(
+        tree, is_leaf=_is_container, none_is_leaf=True, namespace=pytree.NAMESPACE
+    )
+    if not any(map(_is_container, found)):
+        return tree
+    return optree.tree_map(
+        lambda x: x.labels.wrap(x.values) if _is_container(x) else x,
+        tree,
+        is_leaf=_is_container,
+        none_is_leaf=True,
+        namespace=pytree.NAMESPACE,
+    )
+
+
+def _is_container(x: object) -> bool:
+    return type(x) is LabelledContainer
+
+
+def function_of(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of containers that is compiled in place of `fun`."""
+    function = derived(fun, _run, fun, name="jit")
+    function.is_of_values = True  # type: ignore[attr-defined]
+    return function
+
+
+def _run(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    new_args = [without(x) for x in args]
+    new_kwargs = {k: without(x) for k, x in kwargs.items()}
+    out = converted(fun)(*new_args, **new_kwargs)
+    name = getattr(fun, "__name__", type(fun).__name__)
+    return with_containers(out, f"the calls function {name} returned")

@@ -21,11 +21,9 @@ from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.tensor.operators import BINARY, COMPARISONS, UNARY
 from wengert.errors import ArgumentError, OperandError, ReadOnlyError, TraceError, at, user_line
 
-from .pandas_functions import call_function, call_ufunc
+from .pandas_functions import PandasReductions, PandasWindows, call_function, call_ufunc
 from .pandas_labels import CLASSES, SeriesAxes, TableAxes, axes_of
 from .pandas_operands import elementwise, given, product
-from .pandas_reductions import PandasReductions
-from .pandas_windows import PandasWindows
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

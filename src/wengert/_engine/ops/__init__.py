@@ -3,8 +3,8 @@
 Convolution and pooling are registered at first use.
 
 casts              casts; broadcasting and its adjoint
-cost_model         the cost of a node: operations and bytes
-flops              counts of floating-point operations, for `Cost.flops`
+cost_model         the cost of a node: operations and bytes; counts of floating-point operations,
+                   for `Cost.flops`
 creation           full, eye, arange
 cumulative         cumulative sums, products and extremes; linear recurrences
 debug_callbacks    calls of Python functions for debugging, in loops too

@@ -26,7 +26,7 @@ from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 from .creation import positions
 from .elementwise.selection import where
@@ -40,7 +40,7 @@ def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
     return tuple(part if k == axis % ndim else slice(None) for k in range(ndim))
 
 
-@facts(flops=flops.pass_over_operand)
+@facts(flops=cost_model.pass_over_operand)
 @linear(oracle=lambda x, *, axis, reverse=False: _sum_oracle(x, axis, reverse))
 def cumsum(x: Array, *, axis: int, reverse: bool = False) -> Any:
     """The cumulative sum along an axis, from its end if `reverse`."""
@@ -117,7 +117,7 @@ def _recurrence_oracle(a: Any, b: Any, *, axis: int, reverse: bool = False) -> A
     return np.moveaxis(np.stack([states[i] for i in steps]), 0, axis)
 
 
-@facts(flops=flops.pass_over_operand)
+@facts(flops=cost_model.pass_over_operand)
 @opaque(trusted=True, oracle=_recurrence_oracle)
 def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
     """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), with s = 0 before the first.
@@ -192,7 +192,7 @@ def _product_oracle(x: Any, *, axis: int) -> Any:
     return np.stack(parts, axis) if parts else x
 
 
-@facts(flops=flops.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
+@facts(flops=cost_model.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
 @opaque(trusted=True, oracle=_product_oracle)
 def cumprod(x: Array, *, axis: int) -> Any:
     """The cumulative product along an axis; its derivative is correct with any number of zeros."""
@@ -280,7 +280,7 @@ def _running_oracle(x: Any, *, axis: int, largest: bool) -> Any:
     return np.stack(parts, axis)
 
 
-@facts(flops=flops.pass_over_operand)
+@facts(flops=cost_model.pass_over_operand)
 @opaque(trusted=True, oracle=_running_oracle)
 def running(x: Array, *, axis: int, largest: bool) -> Any:
     """The running maximum or minimum; ties share the derivative evenly."""

@@ -27,7 +27,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
@@ -51,7 +51,7 @@ def _fft_oracle(
     )
 
 
-@facts(flops=flops.transform(5.0))
+@facts(flops=cost_model.transform(5.0))
 @linear(oracle=_fft_oracle)
 def fft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, inverse: bool = False) -> Any:
     """The Fourier transform along an axis, or its inverse."""
@@ -79,7 +79,7 @@ def _rfft_oracle(
     return _by_matrix(x, matrix, axis, _scale(n, norm, False), keep)
 
 
-@facts(flops=flops.transform(2.5))
+@facts(flops=cost_model.transform(2.5))
 @linear(oracle=_rfft_oracle)
 def rfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
     """Frequencies 0 to n//2 of the transform of a real signal, interior ones times `interior`."""
@@ -107,7 +107,7 @@ def _irfft_oracle(
     return _by_matrix(x, matrix, axis, _scale(n, norm, True), keep).real
 
 
-@facts(flops=flops.transform(2.5))
+@facts(flops=cost_model.transform(2.5))
 @linear(oracle=_irfft_oracle)
 def irfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
     """The real signal with frequencies x, interior ones times `interior`."""

@@ -27,7 +27,7 @@ from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 from .indexing.getitem import IndexSlot
 
@@ -272,7 +272,7 @@ def _(rng: np.random.Generator) -> Any:
 # ---- products of sequences ---------------------------------------------------------------------
 
 
-@facts(flops=flops.nothing, zero_slope=SELECTS)
+@facts(flops=cost_model.nothing, zero_slope=SELECTS)
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
 def slide(x: Array, v: Array) -> Any:
     """s_i = sum_k x_{i+k} v_k for all i where v fits, without conjugation; v not longer than x."""
@@ -286,7 +286,7 @@ def _convolve_oracle(x: Any, v: Any) -> Any:
     return out
 
 
-@facts(flops=flops.full_convolution)
+@facts(flops=cost_model.full_convolution)
 @opaque(trusted=True, oracle=_convolve_oracle)
 def convolve(x: Array, v: Array) -> Any:
     """c_i = sum_k x_{i-k} v_k for all i where x and v overlap."""

@@ -9,8 +9,7 @@ rule_index           which rules can apply to a node
 value_properties     properties of values: finite, positive, symmetric ...
 assume               assume: properties stated by the user
 inline_custom_calls  functions with custom derivatives, inlined before execution
-pass_history         the history of a simplification
-verify_pass          verification of the result of a pass
+pass_history         the history of a simplification; verification of the result of a pass
 equal_constants      large constants that are equal become one node
 message_factors      numbers from messages, after the sums that they multiply
 prune                removal of unused nodes, and of writes that are overwritten unread

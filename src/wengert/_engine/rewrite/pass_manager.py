@@ -33,7 +33,7 @@ from .driver import Applied, Driver
 from .loops import loop_passes
 from .loops.nested_graphs import Bodies
 from .message_factors import with_late_factors
-from .pass_history import PassHistory, PassRun
+from .pass_history import PassHistory, PassRun, check
 from .prune import pruned
 from .rule import AnyRule, NodeRule, Rule
 from .rule_index import RuleIndex
@@ -48,7 +48,6 @@ from .rules import (
     stabilize,
     store_forwarding,
 )
-from .verify_pass import check
 
 Function = Callable[[Any], Any]
 ROUNDS = 10

@@ -6,9 +6,9 @@ operators.py               + - * / @ ** == < ..., in-place and reflected forms, 
 methods.py                 NumPy's methods and attributes
 grad_attributes.py         .grad, .backward(), hooks, leaves: PyTorch's names
 traced_grad_attributes.py  .grad and backward while a function is traced
-operand_conversion.py      the operands that operators of tensors accept, and their conversion
+operand_conversion.py      the operands that operators of tensors accept, and their conversion;
+                           operators of tensors and SciPy's sparse arrays
 conversion_errors.py       errors of conversions to plain data, with the code to use instead
-sparse_operands.py         operators of tensors and SciPy's sparse arrays
 suggested_code.py          the user's expression, rewritten so that it accepts tensors
 loop_row.py                tensors that are rows of an array of values that a loop appended
 tree.py                    wengert.tree: functions of nested containers

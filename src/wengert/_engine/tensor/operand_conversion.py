@@ -1,14 +1,26 @@
-"""Operands of operators and ufuncs of tensors, and their conversion.
+"""Operands of operators and ufuncs of tensors: their conversion, and objects of other libraries.
+
+    OPERATORS       the full name of the module that has them, set by wengert/__init__.py
+    not_an_array    what `Tensor.__array__` returns in SciPy's operators
+    with_tensor     the result of an operator of a tensor and such an object
 
 Numbers and arrays are used unchanged, lists are converted to arrays (or to tensors, if they contain
 any), and subclasses that only change how an array is stored (``numpy.memmap``) to arrays.  A class
 whose operators differ from those of arrays (``numpy.matrix``, masked arrays) raises an error: its
 semantics would be lost silently.
+
+``A @ x`` calls SciPy's method first.  It converts an operand that it does not know by
+``np.asanyarray``, and returns NotImplemented if that is an array of one object, for which NumPy
+makes it "if all else fails"; Python then calls ``x.__rmatmul__(A)``.  A tensor is converted to such
+an array there, and the operator is that of wengert's sparse arrays (wengert.scipy.sparse).
 """
 
 from __future__ import annotations
 
 import operator
+import sys
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +28,18 @@ import numpy as np
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.core.labelled_arrays import is_labelled
+from wengert._engine.core.labelled_arrays import beside_tensors, is_labelled, is_of_pandas
 from wengert._engine.core.leaked_tracers import source, traced_function
 from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.recording import recording_session
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import SIZE, size_value
 from wengert._engine.ops import joining
-from wengert.errors import DtypeError, TraceError, at, user_line
+from wengert.errors import ConversionError, DtypeError, TraceError, at, user_line
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand, Size
+
 
 NUMERIC = frozenset(
     {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
@@ -206,3 +219,49 @@ def as_array(x: Any) -> Any:
             f"choose with np.where(mask, value, x)){at(user_line())}."
         )
     return np.asarray(x)
+
+
+OPERATORS: list[str] = []
+_CONVERTING = {"_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting"}
+
+
+def not_an_array(x: object) -> np.ndarray[Any, Any] | None:
+    """An array of one object if an operator of a sparse array converts `x`; None elsewhere.
+
+    Raises
+    ------
+    ConversionError
+        The method `multiply` was called, which cannot leave the work to `x`.
+    """
+    frame: Any = sys._getframe(2)
+    name = frame.f_code.co_name
+    if name not in _CONVERTING or not _is_scipys(frame):
+        return None
+    while "multiply" in name and frame.f_back is not None and _is_scipys(frame.f_back):
+        frame, name = frame.f_back, frame.f_back.f_code.co_name
+    if "multiply" in name:
+        raise ConversionError(
+            "A.multiply(x) of a sparse array of SciPy and a tensor, or an array of one: use the "
+            f"operator, A * x, or wengert.scipy.sparse.as_sparse(A).multiply(x){at(user_line())}."
+        )
+    found = np.empty((), object)
+    found[()] = x
+    return found
+
+
+def _is_scipys(frame: Any) -> bool:
+    return bool(frame.f_globals.get("__name__", "").startswith("scipy.sparse."))
+
+
+def with_tensor(run: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """``run(x, y)`` if one operand is a sparse array of SciPy, a Series or a DataFrame.
+
+    NotImplemented for other objects.
+    """
+    for other in (x, y):
+        if is_of_pandas(other):
+            return run(*[beside_tensors(a) if a is other else a for a in (x, y)])
+        if OPERATORS and type(other).__module__.startswith("scipy.sparse."):
+            converted = import_module(OPERATORS[0]).as_sparse
+            return run(*[a if converted(a) is None else converted(a) for a in (x, y)])
+    return NotImplemented

@@ -28,8 +28,7 @@ from wengert.errors import DtypeError, TraceError, at, user_line
 
 from .conversion_errors import is_number, refuse_as_key, setting
 from .numpy_protocols import fitted
-from .operand_conversion import NUMERIC, known, operand, refuse_leaked
-from .sparse_operands import with_tensor
+from .operand_conversion import NUMERIC, known, operand, refuse_leaked, with_tensor
 from .suggested_code import suggestion
 
 if TYPE_CHECKING:

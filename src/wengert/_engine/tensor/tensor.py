@@ -38,12 +38,12 @@ from .operand_conversion import (
     as_array,
     is_of_sizes,
     known,
+    not_an_array,
     note_read,
     refuse_leaked,
     returned_value,
 )
 from .operators import OperatorMethods, install
-from .sparse_operands import not_an_array
 
 
 @register_handle

@@ -35,8 +35,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.implicit.functions import GraphFunction
-from wengert._engine.implicit.kept_graphs import KeptGraphs
-from wengert._engine.implicit.lifted_constants import with_lifted_constants
+from wengert._engine.implicit.kept_graphs import KeptGraphs, with_lifted_constants
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert.scipy.optimize.optimality import minimal_value_of

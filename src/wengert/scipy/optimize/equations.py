@@ -11,7 +11,7 @@
 
 The user's functions are traced at each call, since what they capture may have changed.  Gradients,
 conditions of a minimum and the like depend on their graphs alone: they are kept for equal graphs,
-with captured values, and the numbers in them, as operands (implicit/lifted_constants.py).
+with captured values, and the numbers in them, as operands (implicit/kept_graphs.py).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from wengert._engine.core.recording import current_trace, no_grad
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.implicit.functions import GraphFunction
-from wengert._engine.implicit.kept_graphs import KeptGraphs
-from wengert._engine.implicit.lifted_constants import with_lifted_constants
+from wengert._engine.implicit.kept_graphs import KeptGraphs, with_lifted_constants
 from wengert._engine.implicit.linear_systems import Solve
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call

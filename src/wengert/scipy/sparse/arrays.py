@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.ops import joining
-from wengert._engine.tensor.sparse_operands import not_an_array
+from wengert._engine.tensor.operand_conversion import not_an_array
 from wengert.errors import ConversionError, at, user_line
 
 from ..dispatch import holds_tensors

@@ -9,7 +9,7 @@
 D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29 (2019): the upper half of
 the product of a word and the number of integers; it is rejected if the lower half is too small.
 
-Philox is a function of a key and a counter (ops/random/philox.py), so a thread computes the blocks
+Philox is a function of a key and a counter (ops/random/bits.py), so a thread computes the blocks
 that it writes. Normal numbers (normal_kernels.py) and integers (random_kernels.py), of which NumPy
 rejects some words, are computed from them.
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.ops.random.philox import FOLD, SPLIT, TRIALS
+from wengert._engine.ops.random.bits import FOLD, SPLIT, TRIALS
 
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..llvm.kernels.random.philox import block, schedule

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.ops.random.philox import FOLD, SPLIT
+from wengert._engine.ops.random.bits import FOLD, SPLIT
 
 from ..llvm.ir.index_analysis import Length
 from ..llvm.ir.ir_builder import Name, Section

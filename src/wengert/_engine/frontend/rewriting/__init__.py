@@ -3,8 +3,8 @@
 buffers.py          new arrays, elements of which are assigned later, become tensors
 simplified.py       match statements, and ``:=`` in conditions, become branches
 exits.py            break, continue and early return become flags
-list_appends.py     finds lists that loops fill; ``out += [v]`` becomes ``out.append(v)``
-last_elements.py    ``out[-1]`` in a loop that fills `out` becomes a variable
+list_appends.py     finds lists that loops fill; ``out += [v]`` becomes ``out.append(v)``;
+                    ``out[-1]`` in a loop that fills `out` becomes a variable
 global_stores.py    assignments of global variables become stores to the globals of the module
 statements.py       loops, branches and assertions become calls, with functions for their blocks
 exception_handlers.py   handlers of exceptions catch no refusals

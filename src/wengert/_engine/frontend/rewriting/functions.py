@@ -23,8 +23,7 @@ from .buffers import with_buffers
 from .exits import Unsupported, without_exits
 from .expressions import Calls
 from .global_stores import with_global_stores
-from .last_elements import with_last_element_variables
-from .list_appends import appends_in, as_append_calls
+from .list_appends import appends_in, as_append_calls, with_last_element_variables
 from .simplified import with_simple_statements
 from .statements import Statements
 from .syntax import call, load, located, parameter_list, runtime_name, thunk

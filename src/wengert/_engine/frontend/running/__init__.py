@@ -16,10 +16,10 @@ filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
 stacked_lists.py    lists of equal elements at indices that are not known
-shared_memory.py    arrays from outside that branches bind variables to
+shared_memory.py    arrays from outside that branches bind variables to; views that a block has
+                    made, made again after it
 loop_memory.py      the same for loops
 appended_arrays.py  the same for elements of lists that loops fill
-view_paths.py       views that a block has made, made again after it
 booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions; try statements, which catch no refusals; strings made of
                     traced values

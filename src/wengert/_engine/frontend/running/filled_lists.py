@@ -5,7 +5,7 @@
         if v > 0:            # the loop stacks the value of each iteration, and whether it is
             out.append(v)    # appended: a piece, with a row for each append
 
-The elements are the rows of all pieces at which the mask is true (ops/indexing/true_positions.py).
+The elements are the rows of all pieces at which the mask is true (ops/indexing/masks.py).
 The list can be read, counted, looped over, appended to and passed to NumPy.
 
 RowPiece         rows that may be elements
@@ -30,7 +30,7 @@ from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
-from wengert._engine.ops.indexing.true_positions import true_positions
+from wengert._engine.ops.indexing.masks import true_positions
 from wengert._engine.ops.indexing.window_functions import applied
 from wengert._engine.ops.indexing.windows import Window
 from wengert.errors import TraceError, at, user_place

@@ -38,9 +38,8 @@ from wengert._engine.core.tracing import placeholder
 
 from ..state import NotTraceable, subject
 from .block_tracing import TracedBlock
-from .shared_memory import Key, arrays_in
+from .shared_memory import Key, ViewPath, arrays_in
 from .values import PartitionedValue
-from .view_paths import ViewPath
 
 _BOOL = Spec((), np.dtype(bool))
 

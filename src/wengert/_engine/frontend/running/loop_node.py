@@ -30,7 +30,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.casts import astype
-from wengert._engine.ops.indexing.linear_forms import linear
+from wengert._engine.ops.indexing.slice_ends import linear
 from wengert.errors import TraceError
 
 from ..state import NotTraceable

@@ -1,18 +1,25 @@
-"""Which results of branches share memory with existing arrays.
+"""Which results of branches share memory with existing arrays, and how views are taken of these.
+
+    BranchMemory    records this for the results of a branch
+    shared_with     the existing arrays with which a value at the end of a block shares memory
+    arrays_in       the arrays in the value of a variable
+    is_outside      whether an array from before a block has a memory
+    ViewPath        a view of an array from before a block
 
     if c: b = a            # after the branch, b is a new array if c is false, and a if it is true
     else: b = 2.0 * a
 
-BranchMemory    records this for the results of a branch
-shared_with     the existing arrays with which a value at the end of a block shares memory
-arrays_in       the arrays in the value of a variable
-is_outside      whether an array from before a block has a memory
+    if c: row = A[k[i]]      # after the branch, a write to row is one to A[k[i]] where c holds
+    else: row = A[j]
+
+The view is made again after the block, for which the integers that its indices need are results of
+the block.  Where the block was not run they are 0, so that no index is out of bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from wengert._engine.core.branch_aliases import (
     ArrayMemory,
@@ -23,14 +30,112 @@ from wengert._engine.core.branch_aliases import (
     own_memory,
     unknown_of,
 )
-from wengert._engine.core.handle import Handle, owner_of_memory, wrap
+from wengert._engine.core.handle import Handle, Put, Take, link, owner_of_memory, wrap
 from wengert._engine.core.loop_rows import LoopRow
+from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.tracing import SIZE
 
 from ..state import UNBOUND
 from .block_tracing import TracedBlock
 from .values import MaybeUnbound, PartitionedValue
-from .view_paths import ViewPath
+
+
+class _ViewStep(NamedTuple):
+    """One view of another.
+
+    Attributes
+    ----------
+    take, put : callable
+        As in `link`.
+    node : Node or None
+        The node of the view, if its operands are replaced.
+    """
+
+    take: Take
+    put: Put | None
+    node: Node | None
+
+    def view(self, base: Handle, operands: Iterator[Any]) -> Handle:
+        """The view of another array, linked to it."""
+        view: Handle
+        if self.node is None:
+            view = self.take(base)
+            link(view, base, self.take, self.put, shares=True)
+            return view
+        others = [
+            next(operands) if _is_computed(x) else wrap(x) if isinstance(x, Node) else x
+            for x in self.node.args[1:]
+        ]
+        view = self.node.op(base, *others, **self.node.params)
+        return view
+
+
+class ViewPath:
+    """How a view is taken of an array from before a block.
+
+    Parameters
+    ----------
+    base : Handle
+        The array.
+    steps : sequence of _ViewStep
+    """
+
+    def __init__(self, base: Handle, steps: Sequence[_ViewStep]) -> None:
+        self.base = base
+        self._steps = steps
+        self.operands: list[Node] = [
+            x
+            for step in steps
+            if step.node is not None
+            for x in step.node.args[1:]
+            if _is_computed(x)
+        ]
+
+    @staticmethod
+    def of(view: Handle, since: int) -> ViewPath | None:
+        """The path of a view; None if it is not known, or another array is its base.
+
+        Parameters
+        ----------
+        view : Handle
+        since : int
+            The serial number of the first node of the block.
+        """
+        if view.node.serial < since:
+            return ViewPath(view, ())
+        shared = getattr(view, "_link", None)
+        if shared is None:
+            return None
+        base, take, put = shared
+        path = ViewPath.of(base, since)
+        node = view.node
+        if path is None:
+            return None
+        computed = [x for x in node.args[1:] if _is_computed(x)]
+        if computed:
+            is_view = getattr(node.op, "aliasing", None) is not None and node.op.aliasing.view
+            is_known = put is not None and is_view and node.args[0].spec == base.node.spec
+            if not is_known or 0 in base.node.spec.shape:
+                return None
+            if any(x.spec.shape or x.spec.dtype.kind not in "iu" for x in computed):
+                return None
+        step = _ViewStep(take, put, node if computed else None)
+        return ViewPath(path.base, (*path._steps, step))
+
+    def view(self, operands: Sequence[Any]) -> Handle:
+        """The view, with the values of its `operands`."""
+        remaining = iter(operands)
+        view = self.base
+        for step in self._steps:
+            view = step.view(view, remaining)
+        return view
+
+
+def _is_computed(operand: object) -> bool:
+    """Whether an operand is not a constant."""
+    return isinstance(operand, Node) and operand.op is not CONSTANT and operand.op is not SIZE
+
 
 Key = tuple[str, int]  # a variable, and the number of one of the arrays in its value
 

@@ -19,7 +19,7 @@ from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, STEPS, Jump, fa
 from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.kinds.opaque import opaque
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
@@ -144,7 +144,7 @@ ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
 # ---- two results -------------------------------------------------------------------------------
 
 
-@facts(flops=flops.pass_over_operand)
+@facts(flops=cost_model.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
 def modf(x: Operand) -> Any:
     """The fractional and integral parts of x, with the sign of x; derivatives 1 and 0."""
@@ -170,7 +170,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal() * 3,), {}
 
 
-@facts(flops=flops.pass_over_operand)
+@facts(flops=cost_model.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: _mantissas(x))
 def frexp(x: Array) -> Any:
     """Mantissa m and exponent e with x = m 2**e, 0.5 <= |m| < 1; the derivative of m is 2**-e."""

@@ -1,22 +1,21 @@
 """Indexing: reading and writing array elements by slices, masks and index arrays.
 
 getitem           x[index] and x[index] = v for all indices of NumPy, and their transposes
-masks             masks in an index while tracing
+masks             masks in an index while tracing; the positions at which an unknown mask is true
 scatter_add       x with elements added at an index
 selection         the elements that a traced mask selects
 shapes            shapes of indexed arrays, exact for symbolic sizes
-slice_ends        start and stop of slices with traced bounds
-stored_lengths    lengths of stored values, and their cotangents
+slice_ends        start and stop of slices with traced bounds; linear forms of traced integers:
+                  bounds and lengths in a loop step
 template          an index as a static template and arrays
 caught_index      indices that may be out of bounds in a try statement
-computed_lengths  lengths of new arrays that are computed in a loop step
-linear_forms      linear forms of traced integers: bounds and lengths in a loop step
+computed_lengths  lengths of new arrays that are computed in a loop step; lengths of stored values,
+                  and their cotangents
 traced_slices     slices with bounds computed in a loop step, as symbolic sizes
 windows           slices with traced bounds
 window_access     reading and writing windows
 window_operators  operators of windows
 window_functions, window_sorting, window_joining   NumPy's functions of windows
-true_positions    the positions at which an unknown mask is true
 """
 
 from . import getitem, scatter_add, window_joining, window_sorting

@@ -15,7 +15,7 @@ from wengert._engine.core.handle import is_traced, shape_of
 from wengert._engine.core.runtime_checks import may_be_caught
 from wengert.errors import TraceError, at, user_line
 
-from .linear_forms import linear
+from .slice_ends import linear
 
 
 def refuse_caught(x: Any, operands: Sequence[Any]) -> None:

@@ -1,9 +1,14 @@
-"""Lengths of new arrays that are computed in a loop step: ``np.zeros(i)``, ``np.arange(i, n)``.
+"""Lengths that are computed in a loop step: of new arrays, and of stored values.
+
+    computed_length    a length that may be a traced integer
+    computed_range     the numbers of a range whose ends may be traced integers
+    length_pairs       pairs of lengths of a value and its target
+    with_lengths       a cotangent with the value's expressions for its lengths
+    of_last_stores     a cotangent, zero for stores that a later one to the same element overwrote
 
 In a loop, such a length becomes a symbolic size, as that of a slice does (traced_slices.py).
 
-computed_length    a length that may be a traced integer
-computed_range     the numbers of a range whose ends may be traced integers
+A value may have fewer axes than the elements that it is stored to, or axes of length one.
 """
 
 from __future__ import annotations
@@ -20,11 +25,12 @@ from wengert.errors import TraceError, at, user_line, user_place
 
 from ..casts import astype
 from ..creation import positions
-from .linear_forms import linear
+from .slice_ends import linear
+from .template import is_unique
 from .traced_slices import named_length, value_of_form
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Size
+    from wengert._engine.core.types import Array, Size
 
 
 def computed_length(n: Any, what: str) -> Size:
@@ -102,3 +108,32 @@ def _refuse_others(values: list[Any], what: str) -> None:
                 f"{what}: the number of elements depends on {x!r}, which is not an integer. Use "
                 f"np.linspace(start, stop, num), or start + step * np.arange(n){at(user_line())}."
             )
+
+
+def is_one(n: Size) -> bool:
+    return type(n) is int and n == 1
+
+
+def length_pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """Pairs of lengths of a value and its target, padded with leading axes of length one."""
+    ndim = max(len(shape), len(chosen))
+    padded = ((1,) * (ndim - len(s)) + s for s in (shape, chosen))
+    return list(zip(*padded, strict=True))
+
+
+def with_lengths(v_bar: Array, shape: tuple[Any, ...]) -> Any:
+    """`v_bar` with the value's expressions for lengths that are required to be equal."""
+    pairs = length_pairs(shape, v_bar.shape)
+    lengths = tuple(m if is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
+    return v_bar if lengths == v_bar.shape else v_bar.reshape(lengths)
+
+
+def of_last_stores(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
+    """The cotangent of the stored elements, zero for stores that a repeated index overwrote."""
+    if is_unique(index):
+        return v_bar
+    last_write = np.full(shape, -1, np.intp)
+    writes = np.arange(last_write[index].size).reshape(last_write[index].shape)
+    last_write[index] = writes
+    is_last = last_write[index] == writes
+    return v_bar if is_last.all() else np.where(is_last, v_bar, 0.0)

@@ -3,7 +3,7 @@
 Their number is unknown, so they do not form an array.  A selection stores the mask and the whole
 array, with ones in place of the elements that are not selected.  It supports elementwise
 operations, reductions, and assignment through the same mask.  For all else they are made a window
-(true_positions.py), with the elements at the start of an array:
+(masks.py), with the elements at the start of an array:
 
     x[m] = x[m] ** p        x = where(m, where(m, x, 1) ** p, x)
     x[m] *= 3
@@ -30,7 +30,7 @@ from ..casts import astype
 from ..elementwise.selection import where
 from ..joining import holds_handles, stacked
 from . import masks
-from .true_positions import compacted
+from .masks import compacted
 from .window_access import write_window
 from .window_functions import applied
 from .window_operators import check_stored_dtype, elementwise

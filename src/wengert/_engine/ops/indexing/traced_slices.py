@@ -32,7 +32,7 @@ from wengert._engine.core.tracing import size_value
 from wengert.errors import TraceError, at, user_line
 
 from ..casts import astype
-from .linear_forms import Linear, linear, note_length
+from .slice_ends import Linear, linear, note_length
 
 if TYPE_CHECKING:
     from wengert._engine.core.recording import Session

@@ -5,7 +5,7 @@ with a step become positions in the axis.  The second takes integers, index arra
 
     x[a:b]           a window of the whole axis
     x[a:b:s]         the elements at a + s * p, as a view; p counts positions of the axis
-    A[i, mask]       the elements at the positions where the mask is true (true_positions.py)
+    A[i, mask]       the elements at the positions where the mask is true (masks.py)
 
 read_window    x[index] for an index with such a part; `x` may be a window itself
 write_window   x after x[index] = v for such an index
@@ -31,6 +31,7 @@ from ..casts import astype
 from ..creation import positions
 from ..elementwise.selection import where
 from ..joining import stacked
+from .masks import rank_of_true, true_positions
 from .slice_ends import (
     SliceRange,
     StridedRange,
@@ -44,7 +45,6 @@ from .slice_ends import (
     strided_range,
     taken,
 )
-from .true_positions import rank_of_true, true_positions
 from .window_operators import aligned, length_check, stored, without_selection
 from .windows import Window, index_parts, is_dynamic
 

@@ -16,8 +16,8 @@ from wengert._engine.core.op import lookup
 
 from ..creation import identity, positions
 from ..elementwise.selection import where
+from .masks import true_positions
 from .slice_ends import SliceRange, as_value, clipped, taken
-from .true_positions import true_positions
 from .window_functions import (
     Function,
     as_window,

@@ -2,10 +2,9 @@
 
 matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
-solve_or_nan            solve and LU factors, with NaN for singular matrices
+solve_or_nan            solve and LU factors with NaN for singular matrices; factors of definite ones
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
-definite_factors        the same by Cholesky's method, if the matrix is positive definite
 condition               condition numbers, and the refusal of nearly singular matrices
 determinants            determinants and their derivatives of any order
 eigen_svd               eigenvalues, singular values
@@ -20,7 +19,6 @@ results                 named tuples that functions of `numpy.linalg` return
 from . import (
     check,
     condition,
-    definite_factors,
     determinants,
     eigen_svd,
     factorizations,
@@ -35,7 +33,6 @@ from . import (
 __all__ = [
     "check",
     "condition",
-    "definite_factors",
     "determinants",
     "eigen_svd",
     "factorizations",

@@ -22,7 +22,7 @@ from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
 from wengert._engine.core.op_facts import BY_NUMPY, facts
 from wengert._engine.core.spec import spec_of
 from wengert._engine.kinds.batching import on_last_axes
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import identity
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-@facts(flops=flops.cubes(2 / 3))
+@facts(flops=cost_model.cubes(2 / 3))
 @matrices("Determinants require square matrices", oracle="numpy")
 def det(a: Array) -> Any:
     """The determinant; derivatives of every order are correct for singular matrices too."""
@@ -227,7 +227,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 2, 2), rng.normal(size=(2, 2, 2))), {}
 
 
-@facts(flops=flops.cubes(2 / 3))
+@facts(flops=cost_model.cubes(2 / 3))
 @matrices("Determinants require square matrices", oracle="numpy")
 def slogdet(a: Array) -> Any:
     """The sign of the determinant (a phase if complex), and the logarithm of its modulus."""

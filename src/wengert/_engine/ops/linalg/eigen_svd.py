@@ -23,7 +23,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import GUARD, Differentiation, Remedy, facts
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import full, identity, positions
@@ -115,7 +115,7 @@ def _differences(w: Array) -> Any:
 
 
 @facts(
-    flops=flops.cubes(9.0),
+    flops=cost_model.cubes(9.0),
     remedy=Remedy(
         singular="Equal eigenvalues: the eigenvectors are not unique. Use functions of the matrix "
         "that do not depend on their basis, or perturb the matrix"
@@ -187,7 +187,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(
-    flops=flops.cubes(25.0),
+    flops=cost_model.cubes(25.0),
     remedy=Remedy(
         singular="Equal eigenvalues: the eigenvectors are not unique. Perturb the matrix, or use "
         "eigh"
@@ -299,7 +299,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(
-    flops=flops.cubes(21.0),
+    flops=cost_model.cubes(21.0),
     remedy=Remedy(
         singular="Equal or zero singular values: the singular vectors are not unique. Perturb the "
         "matrix, or use functions of the singular values"

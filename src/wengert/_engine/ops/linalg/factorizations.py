@@ -23,7 +23,7 @@ from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.op_facts import facts
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import on_last_axes
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import identity, triangle_mask
@@ -39,7 +39,7 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 # ---- triangles ---------------------------------------------------------------------------------
 
 
-@facts(flops=flops.cubes(0.0))
+@facts(flops=cost_model.cubes(0.0))
 @matrices("Check how the triangular matrix is computed, or use lstsq")
 def solve_triangular(
     a: Array, b: Array, *, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
@@ -175,7 +175,7 @@ def _(rng: np.random.Generator) -> Any:
 # ---- Cholesky ----------------------------------------------------------------------------------
 
 
-@facts(flops=flops.cubes(1 / 3))
+@facts(flops=cost_model.cubes(1 / 3))
 @matrices(
     "Add a small multiple of the identity, or use eigh, if it may be semidefinite",
     oracle="numpy",
@@ -338,7 +338,7 @@ def _(rng: np.random.Generator) -> Any:
 # ---- QR ----------------------------------------------------------------------------------------
 
 
-@facts(flops=flops.cubes(4 / 3))
+@facts(flops=cost_model.cubes(4 / 3))
 @matrices("The matrix must have at least as many rows as columns", oracle="numpy")
 def qr(a: Array) -> Any:
     """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.

@@ -27,7 +27,7 @@ from wengert._engine.core.op_facts import InverseProduct, Remedy, facts
 from wengert._engine.core.spec import example_of, spec_of
 from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from wengert._engine.kinds.opaque import Opaque
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 from wengert.errors import MatrixError, SingularError, at, user_line
 
 from ..shapes import reshape, transpose
@@ -187,7 +187,7 @@ def _solution(a: Any, b: Any) -> Any:
 
 
 @facts(
-    flops=flops.cubes(2 / 3),
+    flops=cost_model.cubes(2 / 3),
     quotient=InverseProduct(1, _product, _solution),
     remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
 )
@@ -247,7 +247,7 @@ def regular(rng: np.random.Generator, *shape: Any) -> Any:
 
 
 @facts(
-    flops=flops.cubes(2.0),
+    flops=cost_model.cubes(2.0),
     remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
 )
 @matrices("Use pinv, or solve or lstsq for a right-hand side", oracle="numpy")
@@ -279,7 +279,7 @@ def _(rng: np.random.Generator) -> Any:
 # ---- matrices of any rank ----------------------------------------------------------------------
 
 
-@facts(flops=flops.cubes(21.0))
+@facts(flops=cost_model.cubes(21.0))
 @matrices("Check it for NaN and infinity", oracle="numpy")
 def pinv(a: Any, *, rtol: Any = None, hermitian: Any = False) -> Any:
     """The pseudoinverse; differentiable among matrices of the same rank.
@@ -331,7 +331,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 2, 3)),), {}
 
 
-@facts(flops=flops.cubes(4 / 3))
+@facts(flops=cost_model.cubes(4 / 3))
 @matrices("Check it for NaN and infinity", oracle="numpy", discrete=True)
 def matrix_rank(a: Any, *, tol: Any = None, hermitian: Any = False, rtol: Any = None) -> Any:
     """The number of singular values larger than the tolerance."""

@@ -15,7 +15,7 @@ import scipy  # scipy.linalg is loaded at first use
 
 from wengert._engine.core.op_facts import UNDERFLOW, facts
 from wengert._engine.kinds.batching import on_last_axes
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 from ..creation import identity
 from .linear_solve import adjoint, matrices, real_dtype
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
-@facts(flops=flops.cubes(20.0), zero_slope=UNDERFLOW)
+@facts(flops=cost_model.cubes(20.0), zero_slope=UNDERFLOW)
 @matrices("Check it for NaN and infinity", oracle=lambda a: _expm_series(a))
 def expm(a: Array) -> Any:
     """The exponential of a square matrix."""

@@ -32,7 +32,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.kinds.opaque import opaque
-from wengert._engine.ops import flops
+from wengert._engine.ops import cost_model
 
 from .sliding_windows import (
     Array,
@@ -106,7 +106,7 @@ def _convolution_oracle(
     return y
 
 
-@facts(flops=flops.convolution)
+@facts(flops=cost_model.convolution)
 @opaque(trusted=True, oracle=_convolution_oracle)
 def convolution(
     x: Array,
@@ -160,7 +160,7 @@ def _input_oracle(
     return x
 
 
-@facts(flops=flops.convolution_input)
+@facts(flops=cost_model.convolution_input)
 @opaque(trusted=True, oracle=_input_oracle)
 def convolution_input(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
@@ -213,7 +213,7 @@ def _weight_oracle(
     return w
 
 
-@facts(flops=flops.convolution_weight)
+@facts(flops=cost_model.convolution_weight)
 @opaque(trusted=True, oracle=_weight_oracle)
 def convolution_weight(
     x: Array,

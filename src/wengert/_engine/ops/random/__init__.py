@@ -1,8 +1,8 @@
 """Random bits as a function of a key and a position.
 
-bits            random bits and numbers as functions of a key and a position
+bits            random bits and numbers as functions of a key and a position; Philox 4x64 on NumPy
+                arrays
 keys            keys derived from a key: split and fold_in
-philox          Philox 4x64 on NumPy arrays
 tail_functions  distributions as functions of tail probabilities, the same bits in all backends
 number_rows     tables of numbers in files
 """

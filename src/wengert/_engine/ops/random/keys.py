@@ -3,7 +3,7 @@
     random_split    keys from a key: blocks 1, 2, ... of the counter space SPLIT
     random_fold     a key from a key and integers: one block for each, in the counter space FOLD
 
-A key is the first two words (uint64) of a Philox block.  The counter spaces (ops/random/philox.py)
+A key is the first two words (uint64) of a Philox block.  The counter spaces (ops/random/bits.py)
 are disjoint, so no block is used for two keys or numbers.  Keys derived in different ways collide
 with the probability of equal random 128-bit numbers.
 """
@@ -22,7 +22,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.kinds.batching import fronted
 
-from .philox import FOLD, SPLIT, blocks, raw
+from .bits import FOLD, SPLIT, blocks, raw
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

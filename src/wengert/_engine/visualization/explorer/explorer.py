@@ -31,8 +31,7 @@ from ..colors import palettes
 from ..expand_bodies import expanded
 from ..node_labels import Names, graph_of
 from ..statistics import values_of
-from .page_data import Page
-from .rewrite_history import steps_of
+from .page_data import Page, steps_of
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand

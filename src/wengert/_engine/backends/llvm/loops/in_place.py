@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.control_flow.versions import updated_in_all
+from wengert._engine.control_flow.loop_accesses import updated_in_all
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body

@@ -8,11 +8,11 @@
     random_split    the first two words of blocks 1, 2, ... in the counter space SPLIT
     random_fold     the first two words of the block of a number, in the counter space FOLD
 
-The rounds are those of ops/random/philox.py, called with LLVM values in place of arrays.  The state
+The rounds are those of ops/random/bits.py, called with LLVM values in place of arrays.  The state
 of a stream (ops/random/bits.py) is the key and the second word of the counter.  The first word
 counts blocks, from 1 as in NumPy.
 
-ops/random/keys.py and ops/random/philox.py define the operations, and the counter spaces, which are
+ops/random/keys.py and ops/random/bits.py define the operations, and the counter spaces, which are
 disjoint.
 """
 
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from functools import partialmethod
 from typing import Any
 
-from wengert._engine.ops.random.philox import FOLD, SPLIT, products, round_keys, rounds
+from wengert._engine.ops.random.bits import FOLD, SPLIT, products, round_keys, rounds
 
 from ...ir import execution_engine
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
@@ -93,7 +93,7 @@ def block(
     keys : sequence
         Returned by `schedule`.
     space : int
-        The fourth word of the counter: the purpose (ops/random/philox.py).
+        The fourth word of the counter: the purpose (ops/random/bits.py).
     """
     state = [counter, position, _literal(0, lanes), _literal(space, lanes)]
     words = rounds(
