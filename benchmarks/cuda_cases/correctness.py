@@ -3,7 +3,7 @@
     NAMES       what is checked
     checked     the message of what differs, or None
 
-The same laws run with an emulated device in the tests (wengert.testing.laws.device_code).
+The same laws run with an emulated device in the tests (wengert.testing.laws.native_code).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wengert._engine.backends.cuda.current_device import current
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import ShapeError
-from wengert.testing.laws import device_code
+from wengert.testing.laws import native_code
 from wengert.testing.laws.native_code import native_values
 
 # Vectors are unique up to signs or phases, which are those of cuSOLVER in larger matrices.
@@ -33,7 +33,7 @@ _PROGRAMS = 30
 _SOME = ("exp", "sum", "matmul", "getitem", "scatter", "solve_triangular", "random_uniform")
 
 
-class StrictCard(device_code.StrictDevice):
+class StrictCard(native_code.StrictDevice):
     """The device in use, without fallback to the interpreter."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import wengert as wg
 from wengert import errors
 from wengert.compat import sklearn
-from wengert.compat.sklearn.covariance import KERNELS, squared_distances
+from wengert.compat.sklearn.gaussian_process import KERNELS, squared_distances
 
 QUICK = ["Ridge"]
 OF_ENVIRONMENT = "check_array_api_input"  # wants SCIPY_ARRAY_API=1 before SciPy is imported

@@ -9,9 +9,8 @@ import wengert as wg
 from wengert import distributed, nn
 from wengert._engine.core.handle import describe
 from wengert.distributed.message_simulator import Send, unfinished
-from wengert.distributed.schedules import SCHEDULES, messages, passes, stored
 from wengert.distributed.stage_programs import TwoPrograms
-from wengert.distributed.stages import balanced, divided
+from wengert.distributed.stages import SCHEDULES, balanced, divided, messages, passes, stored
 from wengert.errors import ArgumentError, NotScalarError, ShapeError, StructureError, TraceError
 
 
@@ -32,7 +31,7 @@ def test_schedules_do_not_wait_forever(schedule, stages):
 
 
 def test_a_schedule_whose_sends_wait_would_wait_forever():
-    """So sends are begun only (distributed/stage_messages.py)."""
+    """So sends are begun only (distributed/stages.py)."""
     programs = [messages("1f1b", s, 2, 3) for s in range(2)]
     waiting = [[s._replace(begun=False) if isinstance(s, Send) else s for s in p] for p in programs]
     assert set(unfinished(waiting)) == {0, 1}

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 import wengert as wg
 from wengert.distributed import SumOver, sum_over
-from wengert.distributed.packed import packed
+from wengert.distributed.agreement import packed
 from wengert.distributed.partition_programs import arguments_of, run_packed
 from wengert.distributed.tree_sums import TreeSum, groups, plus
 from wengert.errors import (

@@ -19,8 +19,7 @@ from wengert.extend import (
     UnaryOperator,
     as_operation,
 )
-from wengert.extend.operator_classes import differentiable_operators as arithmetic
-from wengert.extend.operator_classes import library as library
+from wengert.extend.operator_classes import library
 from wengert.extend.operator_classes import shape_operators as shapes
 from wengert.extend.operator_classes.operator import b8, f32, f64, i64
 
@@ -50,9 +49,9 @@ def test_operator_hierarchy():
         (library.IsNaN, LogicalUnary),
         (library.IsInf, LogicalUnary),
         (library.Less, LogicalBinary),
-        (arithmetic.Mul, NaryOperator),
-        (arithmetic.Div, BinaryOperator),
-        (arithmetic.Exp, UnaryOperator),
+        (library.Mul, NaryOperator),
+        (library.Div, BinaryOperator),
+        (library.Exp, UnaryOperator),
     ]:
         assert issubclass(cls, base)
 

@@ -2,7 +2,7 @@
 
 The reference is never ours.  It is NumPy's or SciPy's own function: a step along the imaginary axis
 where it takes complex numbers (W. Squire, G. Trapp, Using complex variables to estimate
-derivatives, 1998), else Ridders' extrapolated differences (wengert.testing.finite_differences) with
+derivatives, 1998), else Ridders' extrapolated differences (wengert.testing.grad_checks) with
 an estimate of their own error; for the second derivative along a direction differences always.  Of
 functions in formulas.py it is a formula in many digits (exact.py).  Against it stand
 
@@ -31,7 +31,7 @@ from tools.coverage.probe import Program
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import WengertError
-from wengert.testing.finite_differences import directional
+from wengert.testing.grad_checks import directional
 
 from .exact import Exact
 

@@ -7,7 +7,7 @@ docs/gpu.md says why.
 import numpy as np
 
 from wengert._engine.backends.cuda.host_callbacks import CallbackLog
-from wengert.testing.laws.device_code import device_values_agree
+from wengert.testing.laws.native_code import device_values_agree
 
 PLAIN = {np.dtype(t) for t in (np.float64, np.int64, np.uint64, np.int32, np.bool_)}
 ON_HOST = set(

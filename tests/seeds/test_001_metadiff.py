@@ -6,7 +6,7 @@ import scipy.special
 
 import wengert as wg
 from wengert.extend import NodeType, OperatorGraph, UnaryOperator
-from wengert.extend.operator_classes.differentiable_operators import Log
+from wengert.extend.operator_classes.library import Log
 from wengert.nn import functional
 from wengert.testing import check_grads
 

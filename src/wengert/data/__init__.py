@@ -3,10 +3,9 @@
 dataset        Dataset, Subset, MapDataset, filtered
 array_dataset  ArrayDataset, TensorDataset
 concat_split   ConcatDataset, random_split
-loader         DataLoader
+loader         DataLoader; make batches in a background thread
 samplers       order of the items in an epoch
 collate        combine a list of items into a batch
-prefetch       make batches in a background thread
 rng_state      random generators and their states
 transforms     transforms of images and arrays, also random ones
 encoders       OneHot, MinMax, Standard: fitted to data, invertible

@@ -8,14 +8,14 @@ halos             borders of arrays that are divided among processes on a grid
 halo_parts        which parts of the arrays are sent
 data_parallel     losses of batches that are divided among the processes
 buckets           many arrays in few messages
-agreement         Python objects that all processes agree on
+agreement         Python objects that all processes agree on; functions and arrays as bytes for
+                  other processes
 placed            functions whose parts are computed by different processes
 placement         which process computes which node, and what is sent
 pipeline          the layers of a model on several processes
-stages            which process has which layers
+stages            which process has which layers; the messages between stages; the order in which a
+                  stage processes microbatches
 stage_programs    the compiled programs of one stage
-stage_messages    the messages between stages
-schedules         the order in which a stage processes microbatches
 message_simulator   programs of messages that would wait forever
 operations        the operations, with their transposes
 reported_operations   their messages, logged, and their errors
@@ -25,7 +25,6 @@ mpi_library       mpi4py, which is imported at the first use of a communicator
 sums                  sums over the partitions of data
 sum_operation         the operation, with its derivatives
 partition_programs    the function of one partition, compiled in a worker
-packed                functions and arrays as bytes for other processes
 tree_sums             additions in a fixed order
 local_pools           partitions computed serially, by executors, by joblib
 dask_sums             partitions computed by Dask, which is imported there only

@@ -20,7 +20,7 @@ from typing import Any
 
 from wengert.errors import ArgumentError, at, user_line
 
-from .packed import Packed
+from .agreement import Packed
 from .partition_programs import run_packed
 from .tree_sums import Terms, groups, plus
 

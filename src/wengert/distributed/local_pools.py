@@ -15,7 +15,7 @@ from typing import Any
 
 from wengert.errors import ArgumentError, CommunicationError, at, user_line
 
-from .packed import Packed, packed
+from .agreement import Packed, packed
 from .partition_programs import PartitionProgram, run, run_packed
 from .tree_sums import Terms
 

@@ -34,7 +34,7 @@ from wengert._engine.jit import jit
 from wengert._engine.jit.call_signature import static_key
 from wengert.errors import ArgumentError, PartitionError
 
-from .packed import Packed
+from .agreement import Packed
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

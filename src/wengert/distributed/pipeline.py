@@ -23,10 +23,8 @@ from wengert._engine.jit import jit
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .communicators import Communicator, communicator_of
-from .schedules import FORWARD, SCHEDULES, passes
-from .stage_messages import StageMessages
 from .stage_programs import LastProgram, TwoPrograms
-from .stages import PipelineStage, divided
+from .stages import FORWARD, SCHEDULES, PipelineStage, StageMessages, divided, passes
 
 
 def pipeline(

@@ -1,9 +1,23 @@
-"""The stages of a pipeline: consecutive layers of a model, one stage for each process.
+"""The stages of a pipeline: layers of one process, their messages, and orders of microbatches.
 
-PipelineStage  the layers of one process
-divided        the stages of a model
-balanced       consecutive groups with the smallest greatest cost
-layers_traced  the costs and the devices of layers
+    PipelineStage    the layers of one process
+    divided          the stages of a model
+    balanced         consecutive groups with the smallest greatest cost
+    layers_traced    the costs and the devices of layers
+    StageMessages    the messages of one process
+    SCHEDULES        the names
+    passes           the passes of one stage, in order
+    messages         its messages, for the simulator
+    stored           the greatest number of microbatches whose values a stage stores
+
+Sends are begun and waited for at the end of a batch, so a stage computes meanwhile, and no order of
+the passes makes two stages wait for each other.  An activation comes with its shape and dtype; the
+receiver of a cotangent knows those of the activation that it has sent.
+
+A stage runs the forward and the backward pass of each microbatch.  With ``"gpipe"`` all forward
+passes come first.  With ``"1f1b"`` (one forward, one backward) a stage begins the backward pass of
+a microbatch as early as possible, so that stage s of S stages stores the values of at most S - s
+microbatches.  Both add the gradients in the order of the microbatches.
 """
 
 from __future__ import annotations
@@ -18,7 +32,11 @@ from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import trace
 from wengert._engine.ops.cost_model import flops_of
-from wengert.errors import ArgumentError, StructureError, TraceError, at, user_line
+from wengert.errors import ArgumentError, DtypeError, StructureError, TraceError, at, user_line
+
+from .arguments import message
+from .communicators import Communicator
+from .message_simulator import Receive, Send, Step
 
 
 class PipelineStage(NamedTuple):
@@ -199,3 +217,120 @@ def _runs(devices: Sequence[int], size: int) -> tuple[list[int], list[int]]:
 def _parameter_count(layer: Any) -> float:
     parameters: Callable[[], Any] | None = getattr(layer, "parameters", None)
     return float(sum(np.size(p.numpy()) for p in parameters())) if parameters else 0.0
+
+
+_HEADER, _ACTIVATION, _COTANGENT = 0, 1, 2  # tags
+_MOST_AXES = 30
+
+
+class StageMessages:
+    """The messages of one process with the stages before and after its own.
+
+    Parameters
+    ----------
+    comm : Communicator
+        All its processes make one.
+    ranks : sequence of int
+        The ranks of the processes of the stages.
+    """
+
+    def __init__(self, comm: Communicator, ranks: Sequence[int]) -> None:
+        self._mpi = comm.mpi.Dup() if comm.size > 1 else comm.mpi
+        number = ranks.index(comm.rank) if comm.rank in ranks else None
+        self._before = ranks[number - 1] if number else None
+        is_last = number is None or number + 1 == len(ranks)
+        self._after = None if number is None or is_last else ranks[number + 1]
+        self._requests: list[Any] = []
+
+    def send_forward(self, y: Any) -> None:
+        """Begin to send an activation to the next stage."""
+        y = np.ascontiguousarray(message(y, "pipeline"))
+        if y.ndim > _MOST_AXES:
+            raise DtypeError(
+                f"pipeline: an activation with {y.ndim} axes; at most {_MOST_AXES} can be sent"
+                f"{at(user_line())}."
+            )
+        header = np.zeros(_MOST_AXES + 2, np.int64)
+        header[:2] = y.dtype.num, y.ndim
+        header[2 : 2 + y.ndim] = y.shape
+        self._begin(header, self._after, _HEADER)
+        self._begin(y, self._after, _ACTIVATION)
+
+    def receive_forward(self) -> np.ndarray[Any, Any]:
+        """The next activation of the stage before."""
+        header = np.empty(_MOST_AXES + 2, np.int64)
+        self._mpi.Recv(header, self._before, _HEADER)
+        number, ndim = header[:2]
+        received = np.empty(tuple(map(int, header[2 : 2 + ndim])), _DTYPES[int(number)])
+        self._mpi.Recv(received, self._before, _ACTIVATION)
+        return received
+
+    def send_backward(self, t: Any) -> None:
+        """Begin to send the cotangent of an activation to the stage before."""
+        self._begin(np.ascontiguousarray(t), self._before, _COTANGENT)
+
+    def receive_backward(self, spec: Spec) -> np.ndarray[Any, Any]:
+        """The cotangent of the next activation, from the next stage."""
+        received = np.empty(spec.shape, spec.dtype)
+        self._mpi.Recv(received, self._after, _COTANGENT)
+        return received
+
+    def _begin(self, x: np.ndarray[Any, Any], rank: int | None, tag: int) -> None:
+        self._requests = [r for r in self._requests if not r[0].Test()]  # frees what has arrived
+        self._requests.append((self._mpi.Isend(x, rank, tag), x))
+
+    def wait(self) -> None:
+        """Wait until everything has been sent."""
+        for request, _ in self._requests:
+            request.Wait()
+        self._requests = []
+
+
+_DTYPES: dict[int, np.dtype[Any]] = {
+    np.dtype(code).num: np.dtype(code) for code in "? i1 i2 i4 i8 u1 u2 u4 u8 f4 f8 c8 c16".split()
+}
+
+
+SCHEDULES = "1f1b", "gpipe"
+FORWARD, BACKWARD = "forward", "backward"
+Pass = tuple[str, int]  # FORWARD or BACKWARD, and the number of the microbatch
+
+
+def passes(schedule: str, stage: int, stages: int, microbatches: int) -> list[Pass]:
+    """The passes of one stage, in order.
+
+    Parameters
+    ----------
+    schedule : {"1f1b", "gpipe"}
+    stage, stages : int
+        The number of the stage, and of all stages.
+    microbatches : int
+    """
+    ahead = microbatches if schedule == "gpipe" else min(stages - 1 - stage, microbatches)
+    order = [(FORWARD, k) for k in range(ahead)]
+    for k in range(microbatches):
+        if ahead + k < microbatches:
+            order.append((FORWARD, ahead + k))
+        order.append((BACKWARD, k))
+    return order
+
+
+def messages(schedule: str, stage: int, stages: int, microbatches: int) -> list[Step]:
+    """The messages of one stage; those that are sent are begun, and waited for at the end."""
+    steps: list[Step] = []
+    for direction, k in passes(schedule, stage, stages, microbatches):
+        before, after = (stage - 1, stage + 1) if direction == FORWARD else (stage + 1, stage - 1)
+        if 0 <= before < stages:
+            steps.append(Receive(before, (direction, k)))
+        if 0 <= after < stages:
+            steps.append(Send(after, (direction, k), begun=True))
+    return steps
+
+
+def stored(schedule: str, stage: int, stages: int, microbatches: int) -> int:
+    """The greatest number of microbatches whose values a stage stores at the same time."""
+    count = most = 0
+    for direction, _ in passes(schedule, stage, stages, microbatches):
+        count += 1 if direction == FORWARD else -1
+        most = max(most, count)
+    return most

@@ -28,7 +28,7 @@ from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, NotDifferentiableError, StructureError, at, user_line
 
 from . import dask_sums, local_pools
-from .packed import Packed, packed
+from .agreement import Packed, packed
 from .partition_programs import PROGRAMS, PartitionProgram, Slot, SummedFunction
 from .sum_operation import Steps, Template, partition_sum
 from .tree_sums import Terms, TreeSum

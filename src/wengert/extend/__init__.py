@@ -5,10 +5,10 @@ operator_classes/      AbstractOperator and its hierarchy on a symbolic graph; O
 primitives.py          @primitive, @vjp: a function and its rule
 backward_decorator.py  @backward: a method and a gradient by name
 op_classes/            Op: adjoints (deriv), and transformers that run them
-style_adapter.py       common parts of the five styles
+style_adapter.py       common parts of the five styles; operands without a shape or dtype: strings,
+                       None, objects
 operation_lookup.py    as_operation: an operation of any style, on tensors
 traced_primitives.py   primitives while tracing
-static_operands.py     operands without a shape or dtype: strings, None, objects
 
 The functions elementwise, linear, reduction, contraction and opaque define native operations.
 Operations of all styles can be combined in one expression, and can be differentiated to any order

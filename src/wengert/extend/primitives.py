@@ -36,7 +36,7 @@ from wengert._engine.core.op import REGISTRY, register
 from wengert._engine.core.signatures import known_signature
 
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
-from . import static_operands
+from . import style_adapter
 from .style_adapter import UserOperation, name_in_module, stand_in
 from .traced_primitives import written
 
@@ -127,8 +127,8 @@ class Primitive(UserOperation):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Call the function; operands may be keywords, keyword-only arguments are parameters."""
-        if static_operands.NAME in params:  # a node that is traced again
-            joined, params = static_operands.joined(args, params)
+        if style_adapter.NAME in params:  # a node that is traced again
+            joined, params = style_adapter.joined(args, params)
             args = tuple(joined)
         if len(args) < self.required:
             bound = self.signature.bind(  # type: ignore[union-attr]
@@ -145,13 +145,13 @@ class Primitive(UserOperation):
                     if found is not NotImplemented:
                         return found
                 if in_graph or any([x is None for x in args]):  # not a value of an operand
-                    numbers_only, params = static_operands.separated(args, params)
+                    numbers_only, params = style_adapter.separated(args, params)
                     args = tuple(numbers_only)
                 return apply(self, args, params)
         return self.function(*args, **params)
 
     def _run(self, *values: Any, **params: Any) -> Any:
-        full, rest = static_operands.joined(values, params)
+        full, rest = style_adapter.joined(values, params)
         return super()._run(*full, **rest)
 
 
@@ -396,11 +396,11 @@ class _Dispatch:
         self.rules, self.op = rules, op
 
     def __call__(self, g: Any, out: Any, *operands: Any, **params: Any) -> Any:
-        full, rest = static_operands.joined(operands, params)
+        full, rest = style_adapter.joined(operands, params)
         if self.rules.mode == "jvp":
-            g = static_operands.joined(g, params, keep=False)[0]
+            g = style_adapter.joined(g, params, keep=False)[0]
         found = self.rules.rule_for(self.op, tuple(full))(g, out, *full, **rest)
-        return static_operands.of_numbers(found, params) if self.rules.mode == "vjp" else found
+        return style_adapter.of_numbers(found, params) if self.rules.mode == "vjp" else found
 
     def __repr__(self) -> str:
         return f"<{self.rules.mode} rules of {self.op.name}>"

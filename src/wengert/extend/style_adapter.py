@@ -1,14 +1,20 @@
-"""Common parts of the five styles of writing operations.
+"""Common parts of the five styles of writing operations, and operands that are not arrays.
 
-    UserOperation   an opaque operation around user code: results are
-                    checked, exceptions explained, interrupts propagated
-    accumulate      the engine's backward pass (_engine/autodiff/reverse.py) over any list of
-                    steps, whose values may be of any type that has `+`: numbers, arrays, nodes
-    fitted          a contribution converted to the shape and dtype of its value
-    pull            contributions of any differentiable function, for rules that call one
+    UserOperation    an opaque operation around user code: results are checked, exceptions
+                     explained, interrupts propagated
+    accumulate       the engine's backward pass (_engine/autodiff/reverse.py) over any list of
+                     steps, whose values may be of any type that has `+`: numbers, arrays, nodes
+    fitted           a contribution converted to the shape and dtype of its value
+    pull             contributions of any differentiable function, for rules that call one
+    separated        numeric operands; parameters that include the other operands
+    joined           all operands, and the parameters of the user's function
+    of_numbers       the cotangents of numeric operands, from those of all operands
 
 A style states contributions and never accumulates them.  `accumulate` makes one node for each
 step and calls `pullback`, which visits each step once, with its complete cotangent.
+
+Eager nodes accept any operand.  In a graph an operand has a shape and a dtype, so others are stored
+as parameters of the node, and restored when the function or its rule is called.
 """
 
 from __future__ import annotations
@@ -390,3 +396,33 @@ def has_derivative(x: Any) -> bool:
 def params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
     """Static parameters as a cache key: equal only for equal types and values."""
     return tuple((k, type(params[k]).__name__, params[k]) for k in sorted(params))
+
+
+NAME = "static_operands"
+_NUMBERS = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple)
+
+
+def separated(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Numeric operands, and parameters that include the others with their positions."""
+    static = tuple([(k, x) for k, x in enumerate(args) if not isinstance(x, _NUMBERS)])
+    if not static:
+        return list(args), params
+    return [x for x in args if isinstance(x, _NUMBERS)], {**params, NAME: static}
+
+
+def joined(
+    args: Sequence[Any], params: dict[str, Any], keep: bool = True
+) -> tuple[list[Any], dict[str, Any]]:
+    """All operands, and the parameters without them; static operands are None unless `keep`."""
+    full = list(args)
+    for k, x in params.get(NAME, ()):
+        full.insert(k, x if keep else None)
+    return full, {k: x for k, x in params.items() if k != NAME}
+
+
+def of_numbers(found: Any, params: dict[str, Any]) -> Any:
+    """The cotangents of numeric operands, from a sequence with one for each operand."""
+    static = {k for k, _ in params.get(NAME, ())}
+    if not static or not isinstance(found, list | tuple):
+        return found
+    return tuple([bar for k, bar in enumerate(found) if k not in static])

@@ -1,13 +1,11 @@
 """Neural networks: modules, parameters, layers and losses, with PyTorch's names on NumPy arrays.
 
-module          Module
+module          Module; functions called before and after `forward`
 parameter       Parameter, Buffer
 containers      Sequential, Parallel, Residual, lists and dicts
 traversal       parameters, buffers and submodules of a module, found from its attributes
-hooks           functions called before and after `forward`
-init            initial values of parameters
+init            initial values of parameters; validation of sizes before parameters are allocated
 state_dict      functional_call and stateful_call: a model as a function of its parameters
-check_sizes     validation of sizes before parameters are allocated
 model_summary   table of layers with shapes, parameters and operations
 module_tracing  how modules are traced
 progress        a progress bar (import it from wengert.nn.progress)

@@ -1,13 +1,16 @@
-"""Initial values of weights and biases.
+"""Initial values of weights and biases; sizes of layers are checked before allocation.
 
-    new arrays          uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform
-                        xavier_normal kaiming_uniform kaiming_normal orthogonal sparse
-    in place            uniform_ normal_ ... (PyTorch's): fill an existing parameter or array
-    scale               fans, calculate_gain
+    new arrays           uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform
+                         xavier_normal kaiming_uniform kaiming_normal orthogonal sparse
+    in place             uniform_ normal_ ... (PyTorch's): fill an existing parameter or array
+    scale                fans, calculate_gain
+    check_layer_sizes    raises an error that names the layer and the size
 
 Shapes are PyTorch's, (outputs, inputs, ...) for weights.  `rng` is a seed or a
 ``numpy.random.Generator``; pass the same generator to all layers of a model to make the model
 reproducible from one seed.
+
+NumPy's message about an invalid shape names neither the layer nor its argument.
 """
 
 from __future__ import annotations
@@ -23,38 +26,14 @@ from wengert._engine.core.lazy_import import public_dir
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 
-__all__ = [
-    "calculate_gain",
-    "constant",
-    "constant_",
-    "dirac",
-    "dirac_",
-    "eye",
-    "eye_",
-    "fans",
-    "kaiming_normal",
-    "kaiming_normal_",
-    "kaiming_uniform",
-    "kaiming_uniform_",
-    "normal",
-    "normal_",
-    "ones",
-    "ones_",
-    "orthogonal",
-    "orthogonal_",
-    "sparse",
-    "sparse_",
-    "trunc_normal",
-    "trunc_normal_",
-    "uniform",
-    "uniform_",
-    "xavier_normal",
-    "xavier_normal_",
-    "xavier_uniform",
-    "xavier_uniform_",
-    "zeros",
-    "zeros_",
-]
+__all__ = """
+    calculate_gain constant constant_ dirac dirac_ eye eye_ fans kaiming_normal kaiming_normal_
+    kaiming_uniform kaiming_uniform_ normal normal_ ones ones_ orthogonal orthogonal_ sparse
+    sparse_ trunc_normal trunc_normal_ uniform uniform_ xavier_normal xavier_normal_
+    xavier_uniform xavier_uniform_ zeros zeros_
+""".split()
+
+
 __dir__ = public_dir(__name__)
 
 Shape = tuple[int, ...]
@@ -401,3 +380,21 @@ def orthogonal_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, rng: Any = None) -> Any:
     """Fill a tensor with `sparse`; return it."""
     return _filled(tensor, sparse(tensor.shape, sparsity, std, rng))
+
+
+def check_layer_sizes(layer: Any, minimum: int = 0, **sizes: Any) -> None:
+    """Check that the sizes of a layer are integers of at least `minimum`.
+
+    Raises
+    ------
+    ArgumentError
+        A size is invalid; the message names the layer and the size.
+    """
+    for name, size in sizes.items():
+        for n in size if isinstance(size, tuple) else (size,):
+            if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < minimum:
+                kind = "integers" if isinstance(size, tuple) else "an integer"
+                raise ArgumentError(
+                    f"{type(layer).__name__}: {name} must be {kind} of at least {minimum}, got "
+                    f"{size!r}{at(user_line())}."
+                )

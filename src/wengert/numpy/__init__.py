@@ -10,9 +10,8 @@ minmax               max, min, ptp, argmax, argmin, any, all, count_nonzero
 nanfunctions         nansum, nanmean, nanvar, nanmax, nancumsum ...
 reduction_arguments  arguments that reductions share
 cumulative           cumsum, cumprod, diff, gradient, trapezoid, interp
-statistics           average, cov, corrcoef ...
+statistics           average, cov, corrcoef ...; histogram, bincount, digitize
 quantiles            median, quantile, percentile, and their variants without NaN
-histograms           histogram, bincount, digitize
 norms                norms of vectors and matrices, log-sum-exp, softmax
 matmul_einsum        matmul, dot, tensordot, einsum
 einsum_subscripts    the subscripts of einsum
@@ -21,8 +20,7 @@ joining              concatenate, stack, block, split, tile, repeat, insert
 concatenators        `r_` and `c_`
 indexing             take, where, select, choose, piecewise, meshgrid
 put_and_place        put, place, putmask, copyto
-sort_search_unique   sort, argsort, searchsorted, unique
-sets                 set operations on arrays
+sort_search_unique   sort, argsort, searchsorted, unique; set operations on arrays
 padding              pad
 windows              i0, and windows such as kaiser
 poly1d_functions     polyval, polyfit, roots ...
@@ -56,7 +54,6 @@ from .concatenators import *
 from .creation import *
 from .cumulative import *
 from .elementwise import *
-from .histograms import *
 from .indexing import *
 from .joining import *
 from .linspace_arange import *
@@ -69,7 +66,6 @@ from .poly1d_functions import *
 from .put_and_place import *
 from .quantiles import *
 from .reductions import *
-from .sets import *
 from .shape_manipulation import *
 from .sort_search_unique import *
 from .statistics import *
@@ -78,9 +74,9 @@ from .windows import *
 
 SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
 MODULES = """
-    array_info concatenators creation cumulative elementwise histograms indexing joining
+    array_info concatenators creation cumulative elementwise indexing joining
     linspace_arange matmul_einsum minmax nanfunctions norms padding poly1d_functions
-    put_and_place quantiles reductions sets shape_manipulation sort_search_unique statistics
+    put_and_place quantiles reductions shape_manipulation sort_search_unique statistics
     ufuncs windows
 """
 

@@ -11,7 +11,7 @@ from wengert._engine.core.lazy_import import public_dir
 
 from .export_model import export, exported
 from .import_model import imported, load, parameters
-from .importer.detection import non_max_suppression
+from .importer.images import non_max_suppression
 
 __all__ = ["export", "exported", "imported", "load", "non_max_suppression", "parameters"]
 

@@ -1,10 +1,8 @@
 """Optimizers, with PyTorch's names and formulas.
 
 optimizer                 Optimizer: parameter groups, zero_grad, state_dict
-sgd                       SGD: gradient descent, momentum, Nesterov
-adam                      Adam, AdamW
+sgd_adam_lion             SGD: gradient descent, momentum, Nesterov; Adam, AdamW; Lion
 adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
-lion                      Lion
 lbfgs                     LBFGS, for deterministic losses
 minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
 nonlinear_programs        nlp: constraints and bounds, by Ipopt or trust-constr
@@ -23,16 +21,14 @@ from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import schedules as schedules
 from .adagrad_rmsprop_adadelta import Adadelta, Adagrad, RMSprop
-from .adam import Adam, AdamW
 from .ema import EMA
 from .grad_clipping import clip_grad_norm_, clip_grad_value_
 from .laplace_approximation import LaplaceApproximation, StandardErrors, laplace
 from .lbfgs import LBFGS
-from .lion import Lion
 from .minimization import least_squares, minimize
 from .optimizer import Optimizer
 from .reduce_on_plateau import ReduceLROnPlateau
-from .sgd import SGD
+from .sgd_adam_lion import SGD, Adam, AdamW, Lion
 
 if TYPE_CHECKING:
     from .nonlinear_programs import nlp

@@ -11,8 +11,7 @@ multivariate.py         multivariate normal, points of balls, rotations
 integers_and_choice.py  integers, booleans, permutations, choices
 discrete_counts.py      poisson, binomial, multinomial ...
 parameter_shapes.py     broadcasting of parameters to the shape of the result
-rejection_loop.py       rejection sampling, element by element
-rejection_samplers.py   the proposals of rejection samplers
+rejection_samplers.py   the proposals of rejection samplers; rejection sampling, element by element
 functions.py            all functions of a key in one namespace
 stream.py               Stream
 generator.py            Generator

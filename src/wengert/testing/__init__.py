@@ -1,10 +1,10 @@
 """Checks of derivatives and operations.
 
-grad_checks         check_grads: derivatives of a function, both modes, any order
+grad_checks         check_grads: derivatives of a function, both modes, any order; numerical
+                    derivatives with extrapolation
 op_checks           check_op: all laws of one operation
 pairs               check_pairs: compositions of two elementwise operations
 traced_checks       check_traced: a function and its graph
-finite_differences  numerical derivatives with extrapolation
 mpmath_oracle       mpmath as the reference of elementwise values
 array_api           the array API standard over tensors, for its public test suite
 laws/               the properties that every operation must have, one function each

@@ -8,7 +8,7 @@ import pytest
 
 from wengert import errors
 from wengert.nn.training import Callback, JSONLines, TensorBoard
-from wengert.nn.training.tensorboard import crc32c, record, scalars, started, version
+from wengert.nn.training.loggers import crc32c, record, scalars, started, version
 
 from .small_models import Net, training
 

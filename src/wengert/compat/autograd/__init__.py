@@ -2,10 +2,9 @@
 
 differential_operators  grad, jacobian, hessian, make_vjp, make_jvp ...
 extend                  primitive, defvjp, defjvp
-primitives              primitives, and the tables of their rules
+primitives              primitives, the tables of their rules, and their calls as nodes of a graph
 deprecated              primitives with autograd's old methods
 errors                  errors that are also those of autograd
-traced_call             calls of such primitives as nodes of the graph
 tracer                  Box, getval
 vspace                  vspace: the vector space of a value
 wrap_util               operators on functions of one argument, extended to any argument

@@ -1,8 +1,8 @@
 """Samplers that call C functions: nutpie and walnutpie, with results in ArviZ.
 
     posterior     Posterior: a log-density of constrained parameters, compiled for samplers
-    libraries     nutpie, walnutpie and ArviZ, imported at first use
-    nutpie_model  a model of nutpie from two C functions
+    nutpie_model  a model of nutpie from two C functions; nutpie, walnutpie and ArviZ, imported at
+                  first use
 
 No Python runs while they sample, except for the initial points of nutpie.
 """

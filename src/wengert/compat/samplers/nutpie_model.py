@@ -1,9 +1,12 @@
-"""A model of nutpie from two C functions: the density, and what is recorded of a draw.
+"""A model of nutpie from two C functions; nutpie, walnutpie and ArviZ, imported at first use.
 
-    model    the model, for `nutpie.sample`
+    model      the model, for `nutpie.sample`
+    library    one of them, or an error that says how to install it
 
 nutpie has no public function for this.  Its class for models of PyMC holds two C functions of the
 same signatures, whose names are looked up here, so that versions may add fields.
+
+Only this package imports them, so that it can be imported and documented without them.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -18,7 +22,24 @@ import numpy as np
 
 from wengert.errors import BackendError, at, user_line
 
-from .libraries import library
+
+def library(name: str) -> Any:
+    """The module of this name.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"{package} is not installed. It is in the extra `samplers`: "
+            f"pip install wengert[samplers]{at(user_line())}."
+        ) from error
+
 
 Shape = tuple[int, ...]
 

@@ -23,8 +23,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.bijectors import Joint
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .libraries import library
-from .nutpie_model import Shape, model
+from .nutpie_model import Shape, library, model
 
 __all__ = ["Posterior"]
 MAX_STARTS = 100  # initial points tried until the density is finite

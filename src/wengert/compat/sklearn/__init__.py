@@ -3,8 +3,7 @@
 linear_model         LinearRegression, Ridge, Lasso, ElasticNet
 logistic_regression  LogisticRegression
 mlp                  MLPClassifier, MLPRegressor
-gaussian_process     GaussianProcessRegressor
-covariance           covariance functions of Gaussian processes
+gaussian_process     GaussianProcessRegressor; covariance functions of Gaussian processes
 validation           validation of inputs; the only module that imports scikit-learn
 
 They require scikit-learn (the extra `learn`), use its parameter names and pass its estimator

@@ -20,7 +20,7 @@ is created.  An operator defines
     get_parent_grad(my_grad, index)         the gradient of a parent, as new nodes
     copy_to(graph, ancestors), get_params   a copy on other ancestors; parameters of the operator
 
-The classes in the right column are in library.py, differentiable_operators.py and
+The classes in the right column are in library.py, library.py and
 shape_operators.py, the graph is in graph.py.  `as_operation(Square)` converts a class of operators
 to an operation on tensors (as_operation.py).
 """

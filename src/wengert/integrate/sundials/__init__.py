@@ -5,8 +5,7 @@ library          CVODE and IDA, through scikit-sundae; the only module that impo
 system           equations as graphs, with their linearization and Jacobian
 trajectory       the solution for plain values: at times, and between them
 adjoint          the adjoint equation for plain values
-operations       both as operations of graphs
-rules            derivatives of any order
+rules            derivatives of any order; both as operations of graphs
 vector_problems  arguments checked, functions traced
 
 Derivatives are those of the sensitivity and adjoint equations, integrated by the same solvers

@@ -1,4 +1,10 @@
-r"""Derivatives of solutions by SUNDIALS, of any order and in both modes.
+"""Solutions and adjoints by SUNDIALS as operations, with derivatives of any order in both modes.
+
+    StatesRule             S
+    CotangentsRule         A
+    slope                  the derivative of the state with respect to time
+    sundials_states        states at times
+    sundials_cotangents    cotangents of captured values and of the initial state
 
 A solution is a function S of its operands p; its tangent T(p; dp) is a part of the solution of the
 system with its linearization, by the same solver.  Its cotangents A(p; bar) are those of the
@@ -7,10 +13,6 @@ adjoint equation.  Since A is the gradient of ``<bar, S(p)>``,
     dA = A(p; dbar) + gradient of <bar, T(p; dp)>
 
 with dp as a constant, in which T is again a solution: so rules of two nodes give all orders.
-
-    StatesRule      S
-    CotangentsRule  A
-    slope           the derivative of the state with respect to time
 """
 
 from __future__ import annotations
@@ -25,15 +27,52 @@ from wengert._engine.autodiff.jacobians import jacfwd
 from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.op import lookup
+from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import cotangents_of, is_constant
 from wengert._engine.implicit.roots import custom_root
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
+from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops.linalg.linear_solve import solve
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
-from .operations import sundials_cotangents, sundials_states
+from .adjoint import cotangents
 from .system import System, joined, tangent_system
-from .trajectory import OTHERS, SolverOperands
+from .trajectory import OTHERS, ReachedStates, SolverOperands, states
+
+_FLOAT, _WHOLE = np.dtype(float), np.dtype(np.int64)
+_REASON = "SUNDIALS computes it"
+
+
+@opaque(name="sundials_states", trusted=True)
+def sundials_states(*operands: Any, system: System) -> Any:
+    """The fields of `ReachedStates`."""
+    return tuple(states(system, operands))
+
+
+@sundials_states.spec
+def _(*operands: Spec, system: System) -> Any:
+    count, n = operands[-1].shape[0] + 1, system.size
+    many = Spec((count, n), _FLOAT)
+    fields = many, many, Spec((n + 1,), _FLOAT), Spec((5,), _WHOLE)
+    assert len(fields) == len(ReachedStates._fields)
+    return fields
+
+
+@opaque(name="sundials_cotangents", trusted=True)
+def sundials_cotangents(*operands: Any, system: System, active: tuple[int, ...]) -> Any:
+    """The cotangents; the last operand are those of the states."""
+    return cotangents(system, active, operands[:-1], operands[-1])
+
+
+@sundials_cotangents.spec
+def _(*operands: Spec, system: System, active: tuple[int, ...]) -> Any:
+    total = sum([int(np.prod(system.const_specs[k].shape)) for k in active])
+    return Spec((total,), _FLOAT), Spec((system.size,), _FLOAT)
+
+
+sundials_states.host_callback = _REASON
+sundials_cotangents.host_callback = _REASON
+
 
 _REFINEMENTS = 3  # Newton steps from a solution to its last digits
 

@@ -3,12 +3,11 @@
 activations            relu, sigmoid, softmax ...
 attention              scaled_dot_product_attention
 conv                   conv1d ... conv_transpose3d
-pooling                max_pool1d ... adaptive_avg_pool3d
-by_dimension           1d, 2d and 3d versions from one definition
-window_options         kernel sizes, strides, padding and dilation
+pooling                max_pool1d ... adaptive_avg_pool3d; lp_pool1d ... lp_pool3d
+window_options         kernel sizes, strides, padding and dilation; 1d, 2d and 3d versions from one
+                       definition
 dropouts               dropout, alpha_dropout ...
 normalization          batch_norm, layer_norm ...
-lp_pooling             lp_pool1d ... lp_pool3d
 padding                pad
 unpooling              max_unpool1d ... max_unpool3d
 resampling             interpolate
@@ -18,8 +17,7 @@ regression_losses      mse_loss, l1_loss, huber_loss ...
 classification_losses  cross_entropy, nll_loss, binary_cross_entropy ...
 margin_losses          hinge_loss, triplet_margin_loss ...; distances and similarities
 ctc                    ctc_loss
-embeddings             embedding, one_hot
-linear_maps            linear, bilinear
+linear_and_embedding   embedding, one_hot; linear, bilinear
 """
 
 # ruff: noqa: F403  (each module's `__all__` lists its exports)
@@ -32,10 +30,8 @@ from .classification_losses import *
 from .conv import *
 from .ctc import *
 from .dropouts import *
-from .embeddings import *
 from .grid_sampling import *
-from .linear_maps import *
-from .lp_pooling import *
+from .linear_and_embedding import *
 from .margin_losses import *
 from .normalization import *
 from .padding import *
@@ -46,8 +42,8 @@ from .resampling import *
 from .unpooling import *
 
 _MODULES = """
-    activations attention classification_losses conv ctc dropouts embeddings grid_sampling
-    linear_maps lp_pooling margin_losses normalization padding pooling rearrangement
+    activations attention classification_losses conv ctc dropouts linear_and_embedding grid_sampling
+    margin_losses normalization padding pooling rearrangement
     regression_losses resampling unpooling
 """
 globals()["__all__"] = exported(__name__, _MODULES)

@@ -19,8 +19,7 @@ from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.neural.convolution import convolution, convolution_input
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .by_dimension import by_dimension
-from .window_options import AXES, Option, array_of, pads, per_axis, with_samples
+from .window_options import AXES, Option, array_of, by_dimension, pads, per_axis, with_samples
 
 __all__ = [
     "conv1d",

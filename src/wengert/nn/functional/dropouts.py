@@ -22,8 +22,7 @@ from wengert.random import Stream
 
 from ..module_tracing import is_traced_call
 from .activations import SELU_ALPHA, SELU_SCALE
-from .by_dimension import by_dimension
-from .window_options import AXES
+from .window_options import AXES, by_dimension
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
 

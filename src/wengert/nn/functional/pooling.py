@@ -1,12 +1,16 @@
 """Pooling functions with the names and argument orders of PyTorch.
 
-    max_pool1d           avg_pool1d              windows of a given size; also 2d and 3d
-    adaptive_max_pool1d  adaptive_avg_pool1d     a given number of windows; also 2d and 3d
+    max_pool1d             avg_pool1d              windows of a given size; also 2d and 3d
+    adaptive_max_pool1d    adaptive_avg_pool1d     a given number of windows; also 2d and 3d
+    lp_pool1d, lp_pool2d, lp_pool3d
 
 The operations are in _engine/ops/neural/pooling.py.  A mean is a sum times a constant, so that
 padding may be included or excluded.  Adaptive windows have equal sizes if the output length divides
 the input length.  Otherwise a mean is computed by a matrix product for each axis, and a maximum
 from a copy in which windows do not overlap.
+
+The result is (sum of x**p)**(1/p) over each window.  As in PyTorch x is not made positive: for odd
+or fractional p give nonnegative inputs.
 """
 
 from __future__ import annotations
@@ -23,23 +27,14 @@ from wengert._engine.ops.neural.pooling import max_pool, max_pool_indices, sum_p
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.numpy import take
 
-from .by_dimension import by_dimension
-from .window_options import Option, per_axis, with_samples
+from .window_options import Option, by_dimension, per_axis, with_samples
 
-__all__ = [
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-]
+__all__ = """
+    max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_max_pool1d
+    adaptive_max_pool2d adaptive_max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d lp_pool1d lp_pool2d lp_pool3d
+""".split()
+
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -388,3 +383,54 @@ def adaptive_max_pool_nd(
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = by_dimension(adaptive_max_pool_nd)
+
+
+def lp_pool_nd(
+    axes: int,
+    op_name: str,
+    x: Any,
+    norm_type: float,
+    kernel_size: Option,
+    stride: Option | None = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """(sum of x**p)**(1/p) of each window over <over>.
+
+    Parameters
+    ----------
+    x : array or Tensor, shape (batch, channels, <space>)
+        Or one sample, without the batch axis.
+    norm_type : float
+        The power p, above 0.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Default `kernel_size`: windows do not overlap.
+    ceil_mode : bool, default False
+        Whether to include a last window that fits only partly; its sum is scaled to a whole one.
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        An axis is shorter than a window, or an option is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert.nn.functional as F
+    >>> F.lp_pool<n>d(np.ones((2, 3, <8>)), 2.0, 2).shape
+    (2, 3, <4>)
+    """
+    if not norm_type > 0:
+        raise ArgumentError(
+            f"{op_name}: norm_type must be above 0, got {norm_type!r}{at(user_line())}."
+        )
+    count = prod(per_axis(kernel_size, axes, "kernel_size"))
+    mean = avg_pool_nd(axes, op_name, x**norm_type, kernel_size, stride, 0, ceil_mode)
+    return (mean * count) ** (1.0 / norm_type)
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = by_dimension(lp_pool_nd)

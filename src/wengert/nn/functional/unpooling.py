@@ -22,8 +22,7 @@ from wengert._engine.ops.indexing.template import split_index
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from wengert.numpy import arange, zeros
 
-from .by_dimension import by_dimension
-from .window_options import Option, array_of, per_axis, with_samples
+from .window_options import Option, array_of, by_dimension, per_axis, with_samples
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 

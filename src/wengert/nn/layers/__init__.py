@@ -5,19 +5,17 @@ activations          ReLU, Softmax ...
 conv                 Conv1d ... ConvTranspose3d
 spatial              layers over 1, 2 and 3 dimensions from one class
 padding              ZeroPad1d ... CircularPad3d
-pooling              MaxPool1d ... LPPool3d
-unpooling            MaxUnpool1d ... MaxUnpool3d
+pooling              MaxPool1d ... LPPool3d; MaxUnpool1d ... MaxUnpool3d
 resampling           Upsample, PixelShuffle, Fold ...
 normalization        BatchNorm2d, LayerNorm ...
 dropout              Dropout, AlphaDropout ...
 embedding            Embedding
 positional_encoding  positional encodings, rotary embeddings
-recurrent            RNN, GRU, LSTM
+recurrent            RNN, GRU, LSTM; several layers and both directions over a sequence
 recurrent_cells      RNNCell, GRUCell, LSTMCell
-recurrent_scan       several layers and both directions over a sequence
 multihead_attention  MultiheadAttention
-transformer          Transformer, its encoder and decoder
-transformer_layer    TransformerEncoderLayer, TransformerDecoderLayer
+transformer          Transformer, its encoder and decoder; TransformerEncoderLayer,
+                     TransformerDecoderLayer
 losses               losses as modules
 """
 
@@ -40,12 +38,10 @@ from .recurrent import *
 from .recurrent_cells import *
 from .resampling import *
 from .transformer import *
-from .transformer_layer import *
-from .unpooling import *
 
 _MODULES = """
     activations conv dropout embedding linear_and_shape losses multihead_attention
     normalization padding pooling positional_encoding recurrent recurrent_cells resampling
-    transformer transformer_layer unpooling
+    transformer 
 """
 globals()["__all__"] = exported(__name__, _MODULES)

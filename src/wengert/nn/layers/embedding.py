@@ -1,7 +1,7 @@
 """Embedding: rows of a learned table, selected by indices.
 
-The function is in functional/embeddings.py.  The gradient of the table is scattered to the rows
-that were read; repeated indices accumulate.
+The function is in functional/linear_and_embedding.py.  The gradient of the table is scattered to
+the rows that were read; repeated indices accumulate.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from wengert._engine.core.handle import value_of
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .. import init
-from ..check_sizes import check_layer_sizes
-from ..functional.embeddings import embedding
+from ..functional.linear_and_embedding import embedding
+from ..init import check_layer_sizes
 from ..module import Module
 from ..parameter import Parameter
 

@@ -3,7 +3,7 @@
     linear       Linear Bilinear
     shapes       Flatten Unflatten Identity
 
-The functions are in functional/linear_maps.py.
+The functions are in functional/linear_and_embedding.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert.errors import ShapeError, at, user_line
 
 from .. import functional as F
 from .. import init
-from ..check_sizes import check_layer_sizes
+from ..init import check_layer_sizes
 from ..module import Module
 from ..parameter import Parameter
 from .dropout import Dropout as Dropout

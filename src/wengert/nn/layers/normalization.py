@@ -15,8 +15,8 @@ from wengert._engine.core.handle import shape_of, value_of
 from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..check_sizes import check_layer_sizes
 from ..functional import normalization
+from ..init import check_layer_sizes
 from ..module import Module
 from ..parameter import Buffer, Parameter, write
 

@@ -6,7 +6,7 @@
     RNNCell GRUCell LSTMCell     the modules
 
 The contribution of the input, ``x @ weight_ih.T + bias_ih``, is an argument of a step: for a whole
-sequence it is one product, computed before the loop (recurrent_scan.py).  Names, shapes and the
+sequence it is one product, computed before the loop (recurrent.py).  Names, shapes and the
 order of gates are PyTorch's (plain; reset, update, new; in, forget, cell, out), so that its weights
 load.
 """

@@ -3,14 +3,14 @@
     class _MaxPool(Spatial): ...          parameters and behavior, with a docstring template
     class MaxPool1d(_MaxPool): axes = 1   a number of dimensions; completes the docstring
 
-The placeholders of templates are described in functional/by_dimension.py.
+The placeholders of templates are described in functional/window_options.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..functional.by_dimension import documented
+from ..functional.window_options import documented
 from ..module import Module
 
 

@@ -20,9 +20,9 @@ from ..module import Module
 from .batch_iteration import BatchSource
 from .callbacks import OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
+from .evaluation import Metric, chosen
 from .history import History
 from .loggers import log_of
-from .metrics import Metric, chosen
 from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
 

@@ -30,10 +30,9 @@ from wengert.optim import Optimizer
 
 from ..module import Module
 from .batch_iteration import BYTES, FLAG, OWN, BatchSource, size_of
-from .evaluation import figures_of, measured, metrics_of, modes
+from .evaluation import Mean, Metric, figures_of, measured, metrics_of, modes
 from .history import History
 from .keyboard_interrupt import Interrupts
-from .metrics import Mean, Metric
 from .nan_report import StepReplay
 from .train_step import TrainingSteps
 from .training_state import captured, put_back

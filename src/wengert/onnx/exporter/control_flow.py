@@ -16,9 +16,8 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from ..onnx_library import onnx
-from .graph_writer import GraphWriter
+from .graph_writer import GraphWriter, value_info
 from .registry import exports, unsupported
-from .value_info import value_info
 
 
 def _write_body(w: GraphWriter, body: BaseGraph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:

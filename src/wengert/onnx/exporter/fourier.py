@@ -17,8 +17,8 @@ import numpy as np
 
 from wengert._engine.core.node import CONSTANT, Node
 
+from .contractions import axes_of
 from .graph_writer import GraphWriter
-from .reductions import axes_of
 from .registry import exports_complex, unsupported
 from .shape_ops import reshaped, summed_to
 

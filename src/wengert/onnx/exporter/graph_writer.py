@@ -1,11 +1,15 @@
-"""GraphWriter: an ONNX graph under construction.
+"""GraphWriter: an ONNX graph under construction, and the infos of its inputs and outputs.
+
+    GraphWriter    nodes and names of a graph or body
+    Outside        the state of the outermost writer: constants, initializers, lengths
+    value_info     the ONNX description of a value
 
 There is one for the graph, and one for each loop body or branch in it, whose nodes can refer to
 values of outer graphs by name.  Constants and lengths of axes belong to the outermost writer, so
 that each is written once.
 
-    GraphWriter  nodes and names of a graph or body
-    Outside      the state of the outermost writer: constants, initializers, lengths
+A symbolic size is written as the text of its expression, so that readers of the file see which
+lengths are equal.
 """
 
 from __future__ import annotations
@@ -204,3 +208,9 @@ class GraphWriter:
         if function is None:
             raise unsupported(node, "has no counterpart in ONNX")
         return function(self, node, *names)
+
+
+def value_info(name: str, spec: Any, outside: Outside) -> Any:
+    """The ONNX description of a value: name, dtype and shape."""
+    shape = [str(n) if isinstance(n, Dim) else int(n) for n in spec.shape]
+    return onnx().helper.make_tensor_value_info(name, code_of(spec.dtype), shape)

@@ -14,8 +14,8 @@ import numpy as np
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Dim
 
+from .contractions import axes_of, reduced
 from .graph_writer import GraphWriter
-from .reductions import axes_of, reduced
 from .registry import exports, unsupported
 
 LAST_BOUND = np.iinfo(np.int64).max

@@ -1,65 +1,44 @@
 """Import: nodes of ONNX to operations.
 
-registry       which function imports which operator
-node_view      a node and its attributes
-creation       constants and arrays such as ConstantOfShape and Range
+registry       which function imports which operator; a node and its attributes
 elementwise    elementwise operators and activations
-reductions     sums, extremes, cumulative sums, softmax
-matmul         matrix products and contractions
+contractions   sums, extremes, cumulative sums, softmax; matrix products and contractions; Fourier
+               transforms
 indexing       gather, scatter and slices
-shape_ops      reshape, transpose, concatenate ..., sizes as values, padding
-conv_pool      convolution and pooling
-normalization  batch, group and layer normalization
-attention      attention, rotary position embeddings
-resize         resizing, sampling at points
-fourier        Fourier transforms
-losses         losses of classes
-detection      non-maximum suppression
-recurrent      RNN, GRU and LSTM
+shape_ops      reshape, transpose, concatenate ..., sizes as values, padding; constants and arrays
+               such as ConstantOfShape and Range
+layers      convolution and pooling; batch, group and layer normalization; losses of classes
+sequences      attention, rotary position embeddings; RNN, GRU and LSTM
+images         resizing, sampling at points; non-maximum suppression
 control_flow   If, Loop and Scan
 memory_limit   a limit on the memory of constants computed during the import
 """
 
 from . import (
-    attention,
+    contractions,
     control_flow,
-    conv_pool,
-    creation,
-    detection,
     elementwise,
-    fourier,
+    images,
     indexing,
-    losses,
-    matmul,
-    normalization,
-    recurrent,
-    reductions,
-    resize,
+    layers,
+    sequences,
     shape_ops,
 )
 from .memory_limit import MemoryLimit
-from .node_view import NodeView, as_value
-from .registry import imported, reader_of, static_inputs
+from .registry import NodeView, as_value, imported, reader_of, static_inputs
 
 __all__ = [
     "NodeView",
     "MemoryLimit",
-    "attention",
+    "contractions",
     "control_flow",
-    "conv_pool",
-    "creation",
-    "detection",
     "elementwise",
-    "fourier",
+    "images",
     "imported",
     "indexing",
-    "losses",
-    "matmul",
-    "normalization",
+    "layers",
     "reader_of",
-    "recurrent",
-    "reductions",
-    "resize",
+    "sequences",
     "as_value",
     "shape_ops",
     "static_inputs",

@@ -14,8 +14,7 @@ import numpy as np
 from wengert._engine.control_flow import cond, scan, while_loop
 from wengert._engine.core.handle import Handle
 
-from .node_view import NodeView
-from .registry import imports
+from .registry import NodeView, imports
 
 
 @imports("If")

@@ -13,8 +13,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert._engine.ops.casts import astype
 
-from .node_view import NodeView, as_value
-from .registry import imports
+from .registry import NodeView, as_value, imports
 
 _NUMPY = {
     "Abs": np.abs,

@@ -15,8 +15,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.ops.indexing.template import split_index
 from wengert.numpy import arange
 
-from .node_view import NodeView, as_value
-from .registry import imports
+from .registry import NodeView, as_value, imports
 
 _JOIN = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 

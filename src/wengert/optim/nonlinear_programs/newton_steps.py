@@ -1,15 +1,36 @@
-"""Newton steps with the active limits of a solution, as equations.
+"""Derivatives at a solution: its active limits, Newton steps with them, the sparse linear system.
+
+    refined               the outcome after Newton steps, or as it was if they do not lead to a
+                          solution
+    H                     J'        I
+    a J                   1 - a     0         a: 1 for active constraints, b: for active bounds
+    b                     0         1 - b
+    SparseConditions      the system
+    is_active             which limits are active
+    active_multipliers    multipliers that are zero unless their limit is active
+    slope_of              a norm of the gradient of the objective
+    Violations            how far a point is from satisfying the limits
 
 trust-constr ends when the gradient of the Lagrange function is small, at whatever barrier parameter
 it has then, so that its solutions have errors of 1e-4.  From there Newton's method converges in a
 few steps.
 
-    refined   the outcome after Newton steps, or as it was if they do not lead to a solution
+The Jacobian of the conditions (program.py) with respect to x, y and nu is
+
+with the Hessian H of the Lagrange function and the Jacobian J of the constraints, whose patterns
+and programs the solver has already.  Its entries are differentiated, so that derivatives of higher
+order exist.
+
+The product of the multiplier of a limit and its distance is about the barrier parameter, so one of
+them is much smaller than the other, relative to the sizes of the gradients, unless the limit is
+active with a multiplier of zero.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,10 +38,189 @@ import numpy as np
 from scipy.sparse import block_array, coo_array, csc_array
 from scipy.sparse.linalg import MatrixRankWarning, spsolve
 
-from .active_set import Limited, active_multipliers, slope_of
-from .compiled_functions import CompiledFunctions, entries_of
+from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
+
+from .compiled_functions import CompiledFunctions, ProgramFunctions, compiled_functions, entries_of
 from .problem_data import ProblemData
 from .result import ProgramOutcome
+
+
+def is_active(multipliers: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Whether lower limits are active, and whether upper ones are."""
+    return (multipliers < 0.0) | (lower == upper), (multipliers > 0.0) & (lower != upper)
+
+
+class SparseConditions:
+    """The Jacobian of the conditions of a program as a linear system.
+
+    Parameters
+    ----------
+    functions : ProgramFunctions
+    skipped : int
+        The number of captured values that the functions do not have, which come first.
+    trans : {0, 2}
+        2 for the adjoint system.
+    """
+
+    def __init__(self, functions: ProgramFunctions, skipped: int, trans: int = 0) -> None:
+        self.functions, self.skipped, self.trans = functions, skipped, trans
+
+    @property
+    def adjoint(self) -> SparseConditions:
+        """The system with the adjoint matrix."""
+        return SparseConditions(self.functions, self.skipped, 2 - self.trans)
+
+    @functools.cached_property
+    def compiled(self) -> CompiledFunctions:
+        """The compiled functions, with the patterns."""
+        return compiled_functions(self.functions)
+
+    def __call__(self, values: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        """The solution, for captured values, limits and the solution of the program."""
+        order, indices, indptr = self._pattern
+        data = self._entries(values[self.skipped :])[order]
+        column = right[0].reshape((-1, 1))
+        found = sparse_solve(data, indices, indptr, column, trans=self.trans, checked=True)
+        return [found.reshape((-1,))]
+
+    def adjoint_solution(self, values: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        """The solution of the system with the adjoint matrix."""
+        return self.adjoint(values, right)
+
+    def _entries(self, values: Sequence[Any]) -> Any:
+        own, compiled = self.functions, self.compiled
+        n, m = own.size, own.constraint_count
+        consts, (lower_x, upper_x, lower_g, upper_g, z) = values[:-5], values[-5:]
+        x, y, nu = z[:n], z[n : n + m], z[n + m :]
+        half = compiled.hessian.values(x, np.float64(1.0), y, *consts)
+        rows, columns = entries_of(compiled.hessian)
+        below = np.flatnonzero(rows != columns)
+        of_bounds = _as_number(is_active(nu, lower_x, upper_x))
+        parts = [half, half[below], np.ones(n), of_bounds, 1.0 - of_bounds]
+        if m:
+            jacobian = compiled.jacobian.values(x, *consts)
+            of_limits = _as_number(is_active(y, lower_g, upper_g))
+            rows, _ = entries_of(compiled.jacobian)
+            parts += [jacobian, jacobian * of_limits[rows], 1.0 - of_limits]
+        return np.concatenate(parts)
+
+    @functools.cached_property
+    def _pattern(self) -> tuple[Any, Any, Any]:
+        """The order of the entries in the CSR format, and its arrays."""
+        own, compiled = self.functions, self.compiled
+        n, m = own.size, own.constraint_count
+        rows, columns = entries_of(compiled.hessian)
+        below = np.flatnonzero(rows != columns)
+        unknowns, bounds, limits = np.arange(n), n + m + np.arange(n), n + np.arange(m)
+        places = [
+            (rows, columns),
+            (columns[below], rows[below]),
+            (unknowns, bounds),
+            (bounds, unknowns),
+            (bounds, bounds),
+        ]
+        if m:
+            rows, columns = entries_of(compiled.jacobian)
+            places += [(columns, n + rows), (n + rows, columns), (limits, limits)]
+        i, j = [np.concatenate(parts) for parts in zip(*places, strict=True)]
+        size = 2 * n + m
+        matrix = coo_array((np.arange(len(i)), (i, j)), (size, size)).tocsr()
+        assert matrix.nnz == len(i)  # no entry stands twice
+        matrix.sort_indices()
+        return matrix.data, matrix.indices, matrix.indptr
+
+
+def _as_number(active: tuple[Any, Any]) -> Any:
+    return np.where(active[0] | active[1], 1.0, 0.0)
+
+
+_DEGENERATE = 1e-4  # relative multiplier and distance below which a limit is degenerate
+_START = 0.1  # weight of the gradient where the solver began
+_SMALLEST_FLOAT = np.finfo(float).tiny
+FEASIBLE = 1e-6  # relative violation up to which a limit is satisfied
+
+
+class Limited(NamedTuple):
+    """Numbers with limits, at a solution.
+
+    values, lower, upper : arrays
+    multipliers : positive at upper limits.
+    lengths : the norms of their gradients.
+    """
+
+    values: Array
+    lower: Array
+    upper: Array
+    multipliers: Array
+    lengths: Array
+
+
+def active_multipliers(part: Limited, slope: float, size: float) -> tuple[Array, Array]:
+    """Multipliers that are zero unless their limit is active, and which are degenerate.
+
+    Parameters
+    ----------
+    part : Limited
+    slope : float
+        The norm of the gradient of the objective.
+    size : float
+        The norm of x.
+    """
+    y, lengths = part.multipliers, np.maximum(part.lengths, _SMALLEST_FLOAT)
+    limit = np.where(y > 0.0, part.upper, part.lower)
+    with np.errstate(all="ignore"):
+        distance = np.abs(part.values - limit) / (lengths * (1.0 + size))
+        nearest = np.minimum(np.abs(part.values - part.lower), np.abs(part.upper - part.values))
+        nearest = nearest / (lengths * (1.0 + size))
+        # Relative to the largest term of the balance of gradients.
+        largest = max(slope, float(np.max(np.abs(y) * part.lengths, initial=0.0)), _SMALLEST_FLOAT)
+        weight = np.abs(y) * part.lengths / largest
+    equal = part.lower == part.upper
+    active = equal | ((weight > distance) & np.isfinite(limit))
+    smaller, larger = np.minimum(weight, nearest), np.maximum(weight, nearest)
+    is_near = (larger < _DEGENERATE) | ((larger < 10.0 * _DEGENERATE) & (larger < 100.0 * smaller))
+    degenerate = ~equal & is_near
+    return np.where(active, y, 0.0), degenerate
+
+
+def slope_of(data: ProblemData, consts: Sequence[Any], x: Array) -> float:
+    """A norm of the gradient of the objective: at a solution, or less where the solver began."""
+    gradient = data.compiled.by_name["grad_f"]
+    at_solution, at_start = [np.asarray(gradient(v, *consts), float) for v in (x, data.x0)]
+    start = float(np.linalg.norm(at_start))
+    found = float(np.linalg.norm(at_solution))
+    return max(found, _START * start) if np.isfinite(start) else found
+
+
+class Violations(NamedTuple):
+    """How far a point is from satisfying limits.
+
+    largest : the largest violation.
+    described : which limit that is, or None if all are satisfied.
+    """
+
+    largest: float
+    described: str | None
+
+    @classmethod
+    def of(cls, values: Array, lower: Array, upper: Array, names: Sequence[str]) -> Violations:
+        """The violations of numbers with limits."""
+        if not values.size:
+            return cls(0.0, None)
+        distance = np.fmax(np.fmax(lower - values, values - upper), 0.0)
+        distance = np.where(np.isnan(values), np.inf, distance)
+        limit = np.where(values < lower, lower, upper)
+        with np.errstate(invalid="ignore"):
+            relative = distance / (1.0 + np.abs(np.where(np.isfinite(limit), limit, 0.0)))
+        k = int(np.argmax(relative))
+        if relative[k] <= FEASIBLE:
+            return cls(float(np.max(distance)), None)
+        if np.isnan(values[k]):
+            return cls(float("inf"), f"{names[k]} is not a number")
+        side = "below its lower" if values[k] < lower[k] else "above its upper"
+        what = f"{names[k]} = {values[k]:.6g} is {side} limit {limit[k]:.6g}"
+        return cls(float(np.max(distance)), what)
+
 
 Array = np.ndarray[Any, Any]
 _STEPS = 8

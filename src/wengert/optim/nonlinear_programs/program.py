@@ -8,8 +8,8 @@ unknowns, the conditions of Karush, Kuhn and Tucker are equations of ``z = (x, y
     x = b where nu > 0, x = a where nu < 0 or a = b, nu = 0 elsewhere
 
 The solver decides which limits are active: it returns multipliers that are zero elsewhere
-(active_set.py).  A derivative of the solution solves one linear system with their Jacobian; that of
-the minimal value is ``L_theta``, with the active limits for g and x (envelope theorem).
+(newton_steps.py).  A derivative of the solution solves one linear system with their Jacobian; that
+of the minimal value is ``L_theta``, with the active limits for g and x (envelope theorem).
 
     Traced             the functions of a program as graphs
     NonlinearProgram   the rule
@@ -41,11 +41,11 @@ from wengert._engine.implicit.solver_calls import solver_call
 from wengert.scipy.optimize.optimality import minimal_value_of
 
 from .compiled_functions import ProgramFunctions, as_handle
+from .newton_steps import SparseConditions, is_active
 from .problem_data import SolverSettings
 from .result import ProgramOutcome
 from .solve_program import solve_program
 from .solver_operation import leaves_of, nonlinear_program
-from .sparse_conditions import SparseConditions, is_active
 
 _LIMITS = 4
 _DENSE_SIZE = 300  # equations up to which the linear system of a derivative is dense

@@ -17,9 +17,8 @@ import numpy as np
 from wengert.errors import ArgumentError, at, user_line
 
 from . import ipopt, trust_constr
-from .active_set import Limited, Violations, active_multipliers, slope_of
 from .compiled_functions import ProgramFunctions, compiled_functions, entries_of, plain_operands
-from .newton_steps import refined
+from .newton_steps import Limited, Violations, active_multipliers, refined, slope_of
 from .problem_data import ProblemData, SolverSettings
 from .result import ProgramOutcome
 

@@ -19,8 +19,8 @@ from scipy.sparse import coo_array, csr_array
 
 from wengert.errors import ArgumentError, at, user_line
 
-from .active_set import Violations
 from .compiled_functions import CompiledFunctions, entries_of, plain_operands
+from .newton_steps import Violations
 from .problem_data import ProblemData, SolverSettings, Stopwatch, as_progress
 from .result import ProgramOutcome
 

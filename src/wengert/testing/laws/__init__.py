@@ -8,13 +8,11 @@ singular_points  singular points, and branches that are not taken
 series           Taylor series agree with nested forward mode
 symbolic_sizes   graphs with symbolic sizes
 tracing          graphs: values, derivatives in both modes
-native_code      native code: values, derivatives, symbolic sizes
-device_code      kernels of a device, which is emulated: values
+native_code      native code: values, derivatives, symbolic sizes; kernels of an emulated device
 """
 
 from . import (
     batching,
-    device_code,
     full_range,
     memory_layout,
     native_code,
@@ -26,7 +24,6 @@ from . import (
 
 __all__ = [
     "batching",
-    "device_code",
     "full_range",
     "memory_layout",
     "native_code",

@@ -1,9 +1,11 @@
-"""Laws of native code: compiled operations agree with eager execution.
+"""Laws of compiled code, native or of an emulated device: it agrees with eager execution.
 
-    native_values_agree        values for all dtypes that the operation accepts, special values;
-                               operands that are broadcast, empty, 0-d, or parts of other arrays
-    native_derivatives_agree   both modes, first and second order
-    native_sizes_agree         one program for all sizes, run for two sets of sizes
+    native_values_agree         values for all dtypes that the operation accepts, special values;
+                                operands that are broadcast, empty, 0-d, or parts of other arrays
+    native_derivatives_agree    both modes, first and second order
+    native_sizes_agree          one program for all sizes, run for two sets of sizes
+    device_values_agree         values for all dtypes that the operation accepts, special values;
+                                operands that are broadcast, empty, 0-d, or parts of other arrays
 
 The cases of an operation are nodes of one graph, so that a law takes only a few compilations.  The
 native program must return a result: a run that is left to the interpreter violates the law, except
@@ -13,6 +15,10 @@ Tolerances are relative to the largest element of a result.  The order of sums d
 and elementary functions are wengert's own, accurate to one or two units in the last place
 (tests/backends/llvm/test_leaves_*.py).  `UNITS` units are allowed for values, and more for
 derivatives, depending on the order.
+
+The threads of a kernel run one after the other, in random order; results have memory that was
+filled with other numbers. A run that is left to the interpreter violates the law, as for native
+code (native_code.py).
 """
 
 from __future__ import annotations
@@ -23,6 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.backends import Backend, backend
+from wengert._engine.backends.cuda import EmulatedDevice
+from wengert._engine.backends.cuda.device import Failed
+from wengert._engine.backends.cuda.program import DeviceProgram
 from wengert._engine.core.spec import bare, is_inexact, spec_of
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
@@ -323,3 +332,37 @@ def _compare(op: Any, case: Case, got: Any, order: int) -> None:
         unit = float(max(units, default=0.0))
         rounding = cancellation(op, case.args) if order else 0.0
         compare(op, g, w, what, UNITS * GROWTH[order] * unit, rounding)
+
+
+class StrictDevice(Backend):
+    """An emulated device without fallback to the interpreter; results are copied to the host."""
+
+    name = "device code alone"
+
+    def __init__(self) -> None:
+        self.device = EmulatedDevice(threads=5)
+
+    def compile(self, graph: Any, sizes: Mapping[str, int]) -> Callable[[Sequence[Any]], list[Any]]:
+        """The program, with its sizes."""
+        program, device = DeviceProgram(graph, self.device), self.device
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            given = [device.put(x) if getattr(x, "ndim", 0) else x for x in values]
+            try:
+                return [_on_host(device, x) for x in program.run(given, sizes)]
+            except Failed as error:
+                raise Unfinished("a kernel returned no result.") from error
+
+        return run
+
+
+def _on_host(device: EmulatedDevice, x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple([_on_host(device, y) for y in x])
+    return device.get(x)[()] if device.owns(x) else x
+
+
+@law
+def device_values_agree(op: Any, rng: np.random.Generator) -> None:
+    """Values of kernels agree with eager execution, for all dtypes, shapes and layouts."""
+    native_values(op, rng, thorough=False, alone=StrictDevice)

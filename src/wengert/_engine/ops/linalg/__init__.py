@@ -2,7 +2,7 @@
 
 matmul                  matmul, dot, einsum
 linear_solve            solve, inv, pinv
-solve_or_nan            solve and LU factors with NaN for singular matrices; factors of definite ones
+solve_or_nan            solutions and factors of matrices that may be singular, or definite
 factorizations          Cholesky, QR, triangular solves
 packed_storage          packed LU factors, and solving with them
 condition               condition numbers, and the refusal of nearly singular matrices

@@ -24,7 +24,7 @@ from wengert._engine.visualization.progress import Progress, TqdmBar, given_bar
 
 from .loop import Attempt, Observer
 from .method import Evaluations
-from .problem import fixed
+from .method import fixed
 
 _PARTS = 100  # the bar advances when another part of the whole is done
 

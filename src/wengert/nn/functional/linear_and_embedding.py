@@ -1,7 +1,9 @@
-"""Embeddings and one-hot vectors.
+"""Linear and bilinear maps, embeddings and one-hot vectors.
 
-    embedding   rows of a table, selected by indices
-    one_hot     indices as one-hot vectors
+    embedding    rows of a table, selected by indices
+    one_hot      indices as one-hot vectors
+    linear       x @ weight.T + bias
+    bilinear     x1 @ weight[o] @ x2 + bias[o]
 
 The gradient of the table is scattered to the rows that were read; repeated indices accumulate.
 """
@@ -19,7 +21,7 @@ from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
-__all__ = ["embedding", "one_hot"]
+__all__ = ["embedding", "one_hot", "bilinear", "linear"]
 
 
 def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
@@ -127,3 +129,30 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
         looked_up = getitem.read(np.arange(num_classes), numbers)
         numbers = note_lookup(looked_up, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """``x @ weight.T + bias``.
+
+    Parameters
+    ----------
+    x : array or Tensor, shape (..., inputs)
+    weight : array or Tensor, shape (outputs, inputs)
+    bias : array or Tensor, shape (outputs,), optional
+    """
+    y = np.matmul(x, weight.T)
+    return y if bias is None else y + bias
+
+
+def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``.
+
+    Parameters
+    ----------
+    x1 : array or Tensor, shape (..., n)
+    x2 : array or Tensor, shape (..., m)
+    weight : array or Tensor, shape (outputs, n, m)
+    bias : array or Tensor, shape (outputs,), optional
+    """
+    y = np.einsum("...i,oij,...j->...o", x1, weight, x2)
+    return y if bias is None else y + bias

@@ -1,7 +1,13 @@
-"""Reductions, cumulative sums and softmax.
+"""Sums over axes: reductions, cumulative sums, softmax, matrix products, Fourier transforms.
 
 The axes are an attribute or, in later versions, an input.  Without axes all are reduced, or none
 with noop_with_empty_axes.
+
+Gemm is alpha A B + beta C, with optionally transposed matrices; MatMul and Einsum are defined as in
+NumPy.
+
+The last axis of an operand has one element, a real number, or two: real and imaginary part.  A
+one-sided transform has the first n // 2 + 1 frequencies of a real signal; its inverse is real.
 """
 
 from __future__ import annotations
@@ -12,8 +18,8 @@ import numpy as np
 
 from wengert._engine.core.op import lookup
 
-from .node_view import NodeView
-from .registry import imports
+from .elementwise import weak
+from .registry import NodeView, imports
 
 
 def _sum_of(f: Any) -> Any:
@@ -140,3 +146,55 @@ def _top_k(n: NodeView, x: Any, count: Any) -> Any:
     order = np.argsort(key, axis=axis, kind="stable")
     order = order[(slice(None),) * axis + (slice(0, k),)]
     return np.take_along_axis(x, order, axis), order
+
+
+@imports("MatMul")
+def _matmul(n: NodeView, x: Any, y: Any) -> Any:
+    return np.matmul(x, y)
+
+
+@imports("Gemm")
+def _gemm(n: NodeView, a: Any, b: Any, c: Any = None) -> Any:
+    alpha, beta = weak(n.get("alpha", 1.0)), weak(n.get("beta", 1.0))
+    a = np.transpose(a) if n.get("transA", 0) else a
+    b = np.transpose(b) if n.get("transB", 0) else b
+    out = np.matmul(a, b)
+    out = out if alpha == 1.0 else alpha * out
+    if c is None or beta == 0.0:
+        return out
+    return out + (c if beta == 1.0 else beta * c)
+
+
+@imports("Einsum")
+def _einsum(n: NodeView, *xs: Any) -> Any:
+    return np.einsum(n.get("equation"), *xs)
+
+
+@imports("Det")
+def _det(n: NodeView, x: Any) -> Any:
+    return np.linalg.det(x)
+
+
+@imports("DFT", static=(1, 2), grows=True)
+def _dft(n: NodeView, x: Any, length: Any = None, axis: Any = None) -> Any:
+    inverse, one_sided = bool(n.get("inverse", 0)), bool(n.get("onesided", 0))
+    where = n.get("axis", 1) if n.opset < 20 else -2
+    where = where if axis is None else int(n.number(axis, "axis"))
+    where = where % len(x.shape)
+    count = x.shape[where]
+    if length is not None:
+        count = int(n.number(length, "length"))
+    elif inverse and one_sided:
+        count = 2 * (count - 1)
+    pairs = x.shape[-1] == 2
+    signal = x[..., 0] + 1j * x[..., 1] if pairs else x[..., 0]
+    if inverse and one_sided:
+        return np.expand_dims(np.fft.irfft(signal, count, where), -1).astype(x.dtype)
+    if one_sided and not pairs:
+        out = np.fft.rfft(signal, count, where)
+    else:
+        out = (np.fft.ifft if inverse else np.fft.fft)(signal, count, where)
+        if one_sided:
+            index = (slice(None),) * where + (slice(0, count // 2 + 1),)
+            out = out[index]
+    return np.stack([np.real(out), np.imag(out)], axis=-1).astype(x.dtype)
