@@ -4,7 +4,7 @@ solve              initial value problems: adaptive steps in one compiled loop
 residual_equations solve_dae: F(t, y, y') = 0, by SUNDIALS
 sundials           SUNDIALS as an optional backend
 solution           Solution, the result
-stochastic         solve_sde: stochastic equations by fixed steps; stochastic_steps its methods
+stochastic         solve_sde: stochastic equations by fixed steps
 delay              solve_dde: delay equations by fixed steps
 state_leaves       containers of arrays as the vector that methods take
 

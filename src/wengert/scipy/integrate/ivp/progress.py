@@ -23,8 +23,7 @@ from wengert._engine.ops.debug_callbacks import PendingCall, call_in_order
 from wengert._engine.visualization.progress import Progress, TqdmBar, given_bar
 
 from .loop import Attempt, Observer
-from .method import Evaluations
-from .method import fixed
+from .method import Evaluations, fixed
 
 _PARTS = 100  # the bar advances when another part of the whole is done
 
