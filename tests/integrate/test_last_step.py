@@ -20,6 +20,8 @@ USES = {
     "y[0, -1]": lambda s: s.y[0, -1],
     "y[1][-1]": lambda s: s.y[1][-1],
     "y[-1, -1]": lambda s: s.y[-1, -1],
+    "an array of rows": lambda s: s.y[np.array([1, 0]), -1] @ np.array([1.0, 3.0]),
+    "a computed row": lambda s: s.y[np.argmax(s.y[:, -1]), np.int64(-1)],
     "y[:, -1:]": lambda s: (s.y[:, -1:] * np.array([[1.0], [2.0]])).sum(),
     "y[::-1][:, -1]": lambda s: s.y[::-1][:, -1] @ np.array([1.0, 3.0]),
     "y.T[-1]": lambda s: s.y.T[-1] @ np.array([1.0, 3.0]),

@@ -104,6 +104,8 @@ def test_errors():
     x = wg.tensor(A)
     with pytest.raises(ArgumentError, match=r"no metric 'jaccard'. Choose one of .*euclidean"):
         distance.cdist(x, B, "jaccard")
+    with pytest.raises(ArgumentError, match="out= is not possible with tensors"):
+        distance.cdist(x, B, out=np.zeros((4, 5)))
     with pytest.raises(ArgumentError, match="'cityblock' has no option 'p', but w"):
         distance.pdist(x, "cityblock", p=3)
     with pytest.raises(ShapeError, match="XA have 3 elements, and those of XB 2"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from wengert._engine.core.handle import shape_of
@@ -55,20 +56,18 @@ class LastStep(NDArrayOperatorsMixin):
         found = self._last[others] if others else self._last
         if isinstance(steps, slice) and steps == slice(-1, None):
             return found[None] if self._is_first else found[..., None]
-        if isinstance(steps, int) and not isinstance(steps, bool) and steps == -1:
+        if isinstance(steps, int | np.integer) and not isinstance(steps, bool) and steps == -1:
             return found
         self._refuse(f"{self._name}[{_spelled(index)}]")
 
     def _of_steps(self, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """The index of the axis of steps, and those of the other axes."""
-        if index.count(Ellipsis) > 1 or any(x is None for x in index):
+        places = [k for k, x in enumerate(index) if x is Ellipsis]  # x may be an array: no ==
+        if len(places) > 1 or any(x is None for x in index):
             self._refuse(f"{self._name}[{_spelled(index)}]")
-        missing = (slice(None),) * (self.ndim - len(index) + index.count(Ellipsis))
-        if Ellipsis in index:
-            k = index.index(Ellipsis)
-            index = (*index[:k], *missing, *index[k + 1 :])
-        else:
-            index = (*index, *missing)
+        missing = (slice(None),) * (self.ndim - len(index) + len(places))
+        k, after = (places[0], places[0] + 1) if places else (len(index), len(index))
+        index = (*index[:k], *missing, *index[after:])
         if len(index) != self.ndim:
             raise IndexError(f"too many indices for {self._name}, which has {self.ndim} axes")
         return (index[0], index[1:]) if self._is_first else (index[-1], index[:-1])

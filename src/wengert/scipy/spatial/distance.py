@@ -18,7 +18,7 @@ import scipy.spatial.distance as _scipy_distance
 
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.lazy_import import public_dir
-from wengert.errors import ShapeError, at, user_line
+from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import counterpart, floating, known_length
 from . import metrics
@@ -247,7 +247,7 @@ def _rows(x: Any, what: str) -> Any:
 
 def _without_out(out: Any, what: str) -> None:
     if out is not None:
-        raise ShapeError(f"{what}: out= is not possible with tensors{at(user_line())}.")
+        raise ArgumentError(f"{what}: out= is not possible with tensors{at(user_line())}.")
 
 
 def _with_variances(

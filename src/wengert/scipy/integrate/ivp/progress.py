@@ -3,7 +3,7 @@
 LoopProgress    a bar, opened, advanced and closed by calls in the order of a program
 IvpProgress     the observer that reports how much of an interval is integrated
 loop_progress   the bar that an argument `progress` asks for
-bars_closed     closes the bars of a run that is interrupted
+bar_of_loop     opens the bar before a loop, and closes it afterwards
 """
 
 from __future__ import annotations
