@@ -22,7 +22,7 @@
 #   make docs-site the documentation site, in out/site/html; a warning is a failure
 #   make browser   install Chromium with apt, for the tests that look at pages; they are skipped, and
 #                  the run says so, where there is none
-#   make package   build the wheel and the sdist, and install both in new environments
+#   make package   build wheels and sdists, and install them in new environments
 #   make first-steps  install in a new environment, and follow the pages for beginners literally
 #   make lint      ruff; `make format` fixes what it can
 #   make clean     remove environments and caches
@@ -132,11 +132,11 @@ clean:
 
 # The file `ready` marks an environment as complete, so that an interrupted install is repeated.
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml extras/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "preparing .venv (once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors,docs]'
+	@$(BIN)/python $(INSTALL) -e '.[dev,demo,show,learn,onnx,editors,docs]' -e extras
 	@touch $@
 
 # NVIDIA's assembler, which only `make test-all` runs: 40 MB, on platforms that have it.

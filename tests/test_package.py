@@ -27,16 +27,99 @@ def check():
     return module
 
 
-def test_wheel_and_sdist(check, tmp_path):
-    paths = check.built(tmp_path)
-    assert [path.suffix for path in paths] == [".whl", ".gz"]
+@pytest.fixture(scope="module")
+def paths(check, tmp_path_factory):
+    return check.built(tmp_path_factory.mktemp("built"))
+
+
+def run_in(site, code):
+    """A program that finds no other wengert than that of a folder."""
+    start = f"""
+import sys
+from pathlib import Path
+sys.path[:] = [{str(site)!r}, *(p for p in sys.path if not Path(p, "wengert").exists())]
+"""
+    command = [sys.executable, "-c", start + code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=site)
+
+
+def unpacked(paths, folder, *names):
     for path in paths:
-        assert check.checked(path) < check.LARGEST[path.suffix]
-    site = tmp_path / "site-packages"
-    zipfile.ZipFile(paths[0]).extractall(site)
-    code = f"import sys; sys.path.insert(0, {str(site)!r})\n{check.PROGRAM}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=site)
+        if path.suffix == ".whl" and path.name.partition("-")[0] in names:
+            zipfile.ZipFile(path).extractall(folder)
+    return folder
+
+
+def test_wheels_and_sdists(check, paths):
+    assert [path.suffix for path in paths] == [".whl", ".gz"] * 2
+    for path in paths:
+        assert check.checked(path) < check.LARGEST
+
+
+def test_wengert_without_wengert_extras(check, paths, tmp_path):
+    site = unpacked(paths, tmp_path / "site-packages", "wengert")
+    done = run_in(site, check.PROGRAM)
     assert done.returncode == 0, done.stderr
+    code = """
+import importlib, pkgutil, wengert as wg
+from wengert._engine.core.extra_packages import EXTRA_PACKAGES
+
+for name, extra in EXTRA_PACKAGES.items():
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        assert f"pip install 'wengert[{extra}]'" in str(error) and error.name == name, error
+    else:
+        raise AssertionError(name)
+assert not hasattr(wg, "onnx")
+names = [m.name for m in pkgutil.walk_packages(wg.__path__, "wengert.")]
+assert len(names) > 500
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+"""
+    done = run_in(site, code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_both_distributions(check, paths, tmp_path):
+    site = unpacked(paths, tmp_path / "site-packages", "wengert", "wengert_extras")
+    done = run_in(site, check.EXTRAS_PROGRAM)
+    assert done.returncode == 0, done.stderr
+
+
+def test_wengert_extras_in_another_folder(paths, tmp_path):
+    site = unpacked(paths, tmp_path / "site-packages", "wengert")
+    other = unpacked(paths, tmp_path / "user" / "site-packages", "wengert_extras")
+    code = f"""
+sys.path.append({str(other)!r})
+import wengert._engine.backends.cuda, wengert.compat.sklearn, wengert.onnx
+assert wengert.onnx.__file__.startswith({str(other)!r})
+"""
+    done = run_in(site, code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_distributions_agree_on_packages_and_version(check):
+    from wengert._engine.core.extra_packages import EXTRA_PACKAGES
+
+    names = {name.replace(".", "/") for name in EXTRA_PACKAGES}
+    assert names == {name.removesuffix(".py") for name in check.extra_files()}
+    read = [
+        tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in check.PROJECTS.values()
+    ]
+    version = read[0]["version"]
+    assert read[1]["version"] == version
+    assert read[1]["dependencies"] == [f"wengert=={version}"]
+    assert read[1]["requires-python"] == read[0]["requires-python"]
+    extras = read[0]["optional-dependencies"]
+    for name in EXTRA_PACKAGES.values():
+        assert f"wengert-extras=={version}" in extras[name]
+    needed = {r for some in extras.values() for r in some if r.startswith("wengert-extras")}
+    assert needed == {f"wengert-extras=={version}"}
+    license = [(folder / "LICENSE").read_bytes() for folder in check.PROJECTS.values()]
+    assert license[0] == license[1]
 
 
 def test_the_first_commands_and_pages_are_there():

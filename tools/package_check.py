@@ -1,10 +1,13 @@
-"""Build the wheel and the sdist, and check them as a user gets them: `make package`.
+"""Build wheels and sdists, and check them as a user gets them: `make package`.
 
-    built       builds both
-    contents    every file of src/wengert is in both, and nothing else of the repository
+There are two distributions of src/wengert: wengert, and wengert-extras (extras/pyproject.toml).
+
+    built       builds a wheel and an sdist of each
+    contents    its files of src/wengert are in both, and nothing else of the repository
     metadata    what the index shows: description, license, extras, versions of Python
     readable    twine finds the description and metadata fit for a package index
-    installed   installs one in a new virtual environment, with its dependencies, and runs PROGRAM
+    installed   installs in a new virtual environment, with the dependencies, and runs PROGRAM;
+                for wengert-extras, both distributions, EXTRAS_PROGRAM, and PROGRAM without it
 
 Installing downloads the dependencies with pip, as configured.
 """
@@ -23,7 +26,8 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LARGEST = {".whl": 3.8, ".gz": 2.9}  # MB; what a wheel has: docs/design/0018-structure.md
+PROJECTS = {"wengert": ROOT, "wengert_extras": ROOT / "extras"}
+LARGEST = 3.4  # MB of a file; what a wheel has: docs/design/0018-structure.md
 PROGRAM = """
 import sys
 
@@ -38,6 +42,24 @@ assert np.allclose(wg.jit(wg.grad(f))(x), np.sin(2 * x))
 assert "<svg" in wg.show.to_svg(wg.trace(f)(x)) and "<iframe" in wg.show.repr_html(wg.trace(f)(x))
 print("wengert", wg.__version__, "works on Python", sys.version.split()[0])
 """
+# In an environment without other packages than the dependencies.
+EXTRAS_PROGRAM = """
+import importlib
+
+from wengert._engine.core.extra_packages import EXTRA_PACKAGES
+
+for name in EXTRA_PACKAGES:
+    assert "site-packages" in importlib.import_module(name).__file__
+import wengert as wg
+import wengert.compat.autograd.numpy as np
+
+x = np.linspace(0.0, 1.0, 5)
+assert np.allclose(wg.compat.autograd.grad(lambda x: np.sum(np.sin(x)))(x), np.cos(x))
+with wg.backends.emulated_device():
+    found = wg.device_get(wg.jit(wg.grad(lambda x: np.sum(x * x)), backend="cuda")(x))
+    assert np.allclose(found, 2 * x)
+print("wengert-extras works")
+"""
 
 
 def main() -> int:
@@ -47,19 +69,23 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for path in built(Path(folder)):
+        paths = built(Path(folder))
+        for path in paths:
             print(f"{path.name}: {checked(path):.2f} MB")
-            if not options.no_install:
-                installed(path, Path(folder) / path.suffix.strip("."), options.python)
+        for suffix in () if options.no_install else (".whl", ".gz"):
+            wengert, extras = sorted(p for p in paths if p.suffix == suffix)
+            installed(wengert, extras, Path(folder) / suffix.strip("."), options.python)
     return 0
 
 
 def built(folder: Path) -> list[Path]:
-    """The wheel and the sdist of this checkout, in a folder."""
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return sorted(folder.glob("wengert-*"))
+    """The wheels and sdists of this checkout, in a folder."""
+    for project in PROJECTS.values():
+        options = ["--no-isolation", "--outdir", str(folder), str(project)]
+        command = [sys.executable, "-m", "build", *options]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return sorted(folder.glob("wengert*"))
 
 
 def checked(path: Path) -> float:
@@ -68,7 +94,7 @@ def checked(path: Path) -> float:
     metadata(path)
     readable(path)
     size = path.stat().st_size / 1e6
-    assert size < LARGEST[path.suffix], f"{path.name} has {size:.2f} MB"
+    assert size < LARGEST, f"{path.name} has {size:.2f} MB"
     return size
 
 
@@ -80,43 +106,57 @@ def members(path: Path) -> set[str]:
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
+def extra_files() -> tuple[str, ...]:
+    """The files and folders of src that wengert-extras has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    names: list[str] = project["tool"]["hatch"]["build"]["exclude"]
+    return tuple(name.removeprefix("/src/") for name in names)
+
+
 def contents(path: Path) -> None:
     """All sources, type marker and templates are there; tests and benchmarks are not."""
     source = ROOT / "src"
-    expected = {
+    is_extra = path.name.startswith("wengert_extras")
+    files = (source / "wengert").rglob("*")
+    names = {
         file.relative_to(source).as_posix()
-        for file in (source / "wengert").rglob("*")
+        for file in files
         if file.is_file() and "__pycache__" not in file.parts
     }
+    extra = tuple(name if name.endswith(".py") else f"{name}/" for name in extra_files())
+    expected = {name for name in names if name.startswith(extra) == is_extra}
     found = members(path)
     if path.suffix != ".whl":
-        assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"} <= found
+        more = {"hatch_build.py"} if is_extra else {"CHANGELOG.md"}
+        assert {"pyproject.toml", "README.md", "LICENSE", *more} <= found
         found = {name.removeprefix("src/") for name in found if name.startswith("src/wengert/")}
     else:
         found = {name for name in found if ".dist-info/" not in name}
     assert found == expected, sorted(found ^ expected)
-    assert "wengert/py.typed" in found
+    assert is_extra or "wengert/py.typed" in found
 
 
 def metadata(path: Path) -> None:
     """What pip and package indexes read agrees with pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    folder = PROJECTS[path.name.partition("-")[0]]
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if path.suffix == ".whl":
         archive = zipfile.ZipFile(path)
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         text = archive.read(name).decode("utf-8")
     else:
         with tarfile.open(path) as tar:
-            file = tar.extractfile(f"wengert-{project['version']}/PKG-INFO")
+            file = tar.extractfile(f"{path.name.removesuffix('.tar.gz')}/PKG-INFO")
             assert file is not None
             text = file.read().decode("utf-8")
     read = email.message_from_string(text)
-    assert (read["Name"], read["Version"]) == ("wengert", project["version"])
+    assert (read["Name"], read["Version"]) == (project["name"], project["version"])
     assert read["Summary"] == project["description"]
     assert read["License-Expression"] == "Apache-2.0"
     assert read["Description-Content-Type"] == "text/markdown"
     assert read["Requires-Python"] == project["requires-python"]
-    assert set(read.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
+    extras = project.get("optional-dependencies", {})
+    assert set(read.get_all("Provides-Extra", [])) == set(extras)
     assert read.get_all("Classifier") == project["classifiers"]
     assert str(read.get_payload()).lstrip().startswith("# wengert")
 
@@ -131,17 +171,29 @@ def readable(path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def installed(path: Path, environment: Path, interpreter: str) -> None:
-    """Install in a new environment, and run a program there."""
+def installed(wengert: Path, extras: Path, environment: Path, interpreter: str) -> None:
+    """Install in a new environment, and run programs there."""
     subprocess.run([interpreter, "-m", "venv", str(environment)], check=True)
     python = str(environment / "bin" / "python")
-    options = ["--quiet", "--disable-pip-version-check"]
-    subprocess.run([python, "-m", "pip", "install", *options, str(path)], check=True)
-    subprocess.run([python, "-m", "pip", "check", *options], check=True)
-    subprocess.run([python, "-W", "error", "-c", PROGRAM], check=True, cwd=environment)
+
+    def pip(*arguments: str) -> None:
+        command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+        subprocess.run(command, check=True)
+
+    def run(program: str) -> None:
+        subprocess.run([python, "-W", "error", "-c", program], check=True, cwd=environment)
+
+    pip("install", str(wengert))
+    pip("check")
+    run(PROGRAM)
     doctor = [str(environment / "bin" / "wengert"), "doctor"]
     done = subprocess.run(doctor, cwd=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    pip("install", str(extras))
+    pip("check")
+    run(EXTRAS_PROGRAM)
+    pip("uninstall", "--yes", "wengert-extras")  # which leaves the folders of both
+    run(PROGRAM)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
+from wengert._engine.core.extra_packages import EXTRA_PACKAGES, find_extras
 from wengert._engine.core.labelled_arrays import LABELLED
 from wengert._engine.core.large_arrays import KERNELS
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
@@ -135,6 +136,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     show = _visualization
     tree = _tree
 
+find_extras()
 # Packages that are imported at first use.
 PACKAGES = (
     "bijectors compat data distributed errors extend integrate nn onnx optim random scipy sparse "
@@ -296,7 +298,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in PACKAGES:
-        return importlib.import_module(f"{__name__}.{name}")
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRA_PACKAGES:
+                raise
+            raise AttributeError(str(error), name=name, obj=sys.modules[__name__]) from error
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
         globals()[name] = found  # at the next use this function is not called

@@ -21,7 +21,7 @@ from wengert._engine.backends.llvm.ir import execution_engine
 
 REQUIRED = ("wengert", "numpy", "scipy", "llvmlite", "optree")
 EXTRAS = {
-    "matplotlib": "show", "rich": "demo", "scikit-learn": "learn",
+    "wengert-extras": "all", "matplotlib": "show", "rich": "demo", "scikit-learn": "learn",
     "safetensors": "dev", "torch": "bench", "jax": "bench",
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 solve              initial value problems: adaptive steps in one compiled loop
 residual_equations solve_dae: F(t, y, y') = 0, by SUNDIALS
-sundials           SUNDIALS as an optional backend
+sundials           SUNDIALS as an optional backend; sundials_names its solvers as methods
 solution           Solution, the result
 stochastic         solve_sde: stochastic equations by fixed steps
 delay              solve_dde: delay equations by fixed steps

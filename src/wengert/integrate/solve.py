@@ -29,7 +29,7 @@ from wengert.scipy.integrate.ivp.program import IvpOutcome
 
 from .solution import Solution, checked
 from .state_leaves import StateLeaves, as_state
-from .sundials.names import is_of_sundials
+from .sundials_names import is_of_sundials
 
 _WHAT = "solve"
 

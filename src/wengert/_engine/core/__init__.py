@@ -63,4 +63,5 @@ labelled_arrays.py             objects of pandas, xarray and pint, in messages
 other_libraries.py             names of PyTorch and JAX
 message_order.py               the order of messages to other processes
 lazy_import.py                 modules imported at first use; public names of modules
+extra_packages.py              packages of the distribution wengert-extras
 """

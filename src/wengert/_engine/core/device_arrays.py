@@ -11,6 +11,8 @@
     node_on_device      a node like another one, with a value on a device
     with_value          a node with a value that may be on a device
     values_together     the value of a node with several results
+    MemoryInfo          the memory of a device in numbers
+    megabytes           a number of bytes as text
 
 CuPy's arrays have both, and tensors of PyTorch and arrays of JAX that are on a graphics card. They
 are arguments and results of functions compiled with ``backend="cuda"`` (backends/cuda).
@@ -26,7 +28,7 @@ state of the node: here a `DeviceValue`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -221,3 +223,35 @@ def with_value(node: AnyNode, value: Any) -> AnyNode:
 def values_together(values: Sequence[Any]) -> Any:
     """The value of a node with several results: `DeviceValues`, or a tuple if all are plain."""
     return DeviceValues(values) if DeviceValue in map(type, values) else tuple(values)
+
+
+class MemoryInfo(NamedTuple):
+    """The memory of a graphics card, in bytes.
+
+    Attributes
+    ----------
+    used : int
+        Of arrays of this process.
+    reserved : int
+        Of this process, including what is kept for new arrays.
+    free : int
+        Available to new arrays of any process.
+    total : int
+        Of the card.
+    """
+
+    used: int
+    reserved: int
+    free: int
+    total: int
+
+
+MemoryInfo.__module__ = "wengert.memory"
+
+
+def megabytes(count: int) -> str:
+    """A number of bytes as text."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"

@@ -1,6 +1,5 @@
 """SUNDIALS as an optional backend: CVODE for y' = f(t, y), IDA for equations with algebraic ones.
 
-names            names of the solvers as methods
 library          CVODE and IDA, through scikit-sundae; the only module that imports it
 system           equations as graphs, with their linearization and Jacobian
 trajectory       the solution for plain values: at times, and between them

@@ -20,11 +20,11 @@ from wengert._engine.implicit.solver_calls import solver_call
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from wengert.integrate.sundials_names import solver_of
 from wengert.scipy.integrate.ivp.initial_value import IvpOptions, checked_rhs, checked_state
 from wengert.scipy.integrate.ivp.program import IvpOutcome
 
 from .library import Array, require
-from .names import solver_of
 from .rules import StatesRule
 from .system import Basis, System, joined
 from .trajectory import SolverOperands

@@ -26,7 +26,7 @@ from .loggers import log_of
 from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
 
-# These import wengert.distributed.
+# In wengert-extras, as wengert.distributed, which they import.
 _processes = LazyModule("wengert.nn.training.processes")
 _common_start = LazyModule("wengert.nn.training.common_start")
 

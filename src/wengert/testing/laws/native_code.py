@@ -29,9 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.backends import Backend, backend
-from wengert._engine.backends.cuda import EmulatedDevice
-from wengert._engine.backends.cuda.device import Failed
-from wengert._engine.backends.cuda.program import DeviceProgram
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import bare, is_inexact, spec_of
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
@@ -40,6 +38,11 @@ from wengert.errors import CheckError, WengertError
 from .common import arguments_of, draw, floating, has_derivative, is_elementwise, law
 from .symbolic_sizes import FREE, cancellation, sizes_agree
 from .tracing import compare, derivatives, special_operands
+
+# In wengert-extras, which may not be installed.
+_cuda = LazyModule("wengert._engine.backends.cuda")
+_cuda_device = LazyModule("wengert._engine.backends.cuda.device")
+_cuda_program = LazyModule("wengert._engine.backends.cuda.program")
 
 UNITS = 64.0  # units in the last place: 1.4e-14 in double precision
 GROWTH = {0: 1.0, 1: 4.0, 2: 64.0}  # factor of the tolerance for each order of derivative
@@ -340,23 +343,23 @@ class StrictDevice(Backend):
     name = "device code alone"
 
     def __init__(self) -> None:
-        self.device = EmulatedDevice(threads=5)
+        self.device = _cuda.EmulatedDevice(threads=5)
 
     def compile(self, graph: Any, sizes: Mapping[str, int]) -> Callable[[Sequence[Any]], list[Any]]:
         """The program, with its sizes."""
-        program, device = DeviceProgram(graph, self.device), self.device
+        program, device = _cuda_program.DeviceProgram(graph, self.device), self.device
 
         def run(values: Sequence[Any]) -> list[Any]:
             given = [device.put(x) if getattr(x, "ndim", 0) else x for x in values]
             try:
                 return [_on_host(device, x) for x in program.run(given, sizes)]
-            except Failed as error:
+            except _cuda_device.Failed as error:
                 raise Unfinished("a kernel returned no result.") from error
 
         return run
 
 
-def _on_host(device: EmulatedDevice, x: Any) -> Any:
+def _on_host(device: Any, x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple([_on_host(device, y) for y in x])
     return device.get(x)[()] if device.owns(x) else x

@@ -29,8 +29,8 @@ device           what a program needs of a device
 current_device   the device in use
 cupy_device      a graphics card, by CuPy
 host_callbacks   operations that run on the host
-device_memory    memory in use, and the error if it does not suffice; memory_info its numbers;
-                 stage_memory the error of a stage
+device_memory    memory in use, and the error if it does not suffice; stage_memory the error of
+                 a stage
 run_status       whether a kernel of a run has failed; conditions that are errors if they do not
                  hold; the search for NaN and infinities in an array; checked_values: in kernels,
                  for wengert.debug(nan=True)

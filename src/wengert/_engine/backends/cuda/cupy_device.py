@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.device_arrays import is_on_device
+from wengert._engine.core.device_arrays import MemoryInfo, is_on_device
 from wengert._engine.core.fork_safe_locks import lock
 from wengert.errors import BackendError, at, user_line
 
 from .device import Launch
 from .kernel_codegen import DeviceKernel
-from .memory_info import MemoryInfo
 from .ptx import ptx_of
 
 _BLOCK = 256  # threads of a block

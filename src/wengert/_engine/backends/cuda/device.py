@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from wengert._engine.core.device_arrays import MemoryInfo
+
 from .kernel_codegen import DeviceKernel
-from .memory_info import MemoryInfo
 
 # Arguments, the number of threads, and (of threads that work together) the bytes of shared memory.
 Launch = Callable[..., None]

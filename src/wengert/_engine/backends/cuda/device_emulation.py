@@ -26,6 +26,8 @@ import scipy  # scipy.linalg is loaded at first use
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
+from wengert._engine.core.device_arrays import MemoryInfo
+
 from ..llvm.ir.execution_engine import Code, heading, object_of
 from ..llvm.ir.ir_builder import ModuleBuilder
 from .current_device import using
@@ -33,7 +35,6 @@ from .device import Launch
 from .emulated_blocks import block_object, run_blocks
 from .emulated_limits import EmulatedMemory, has_function, has_ufunc
 from .kernel_codegen import DeviceKernel
-from .memory_info import MemoryInfo
 
 _NUMBERS = {
     "b1": ctypes.c_int8,

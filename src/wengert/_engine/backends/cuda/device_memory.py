@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.device_arrays import MemoryInfo, megabytes
 from wengert._engine.core.spec import Spec, shown
 from wengert.errors import DeviceMemoryError, at, user_line
 
 from .current_device import current
-from .memory_info import MemoryInfo, megabytes
 
 if TYPE_CHECKING:
     from .device import Device

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .memory_info import MemoryInfo, megabytes
+from wengert._engine.core.device_arrays import MemoryInfo, megabytes
 
 _TOTAL = 1 << 36  # bytes, where no limit is given
 
