@@ -15,7 +15,7 @@ import pytest
 import scipy.special
 
 import wengert as wg
-from wengert._engine.autodiff import accumulation_buffers
+from wengert._engine.autodiff import eager_passes
 from wengert._engine.backends import argument_conversion, variable_updates
 from wengert._engine.backends.interpreter import buffer_reuse
 from wengert._engine.backends.llvm.abi import capture_guards, cpython_layout
@@ -28,7 +28,7 @@ from wengert._engine.core.handle import Handle
 
 def test_a_gradient_is_copied_only_if_something_else_refers_to_it():
     held = np.ones(3)
-    assert accumulation_buffers.owned([held])[0] is not held
+    assert eager_passes.owned([held])[0] is not held
     address = []
 
     def fresh():
@@ -36,11 +36,11 @@ def test_a_gradient_is_copied_only_if_something_else_refers_to_it():
         address.append(results[0].ctypes.data)
         return results
 
-    assert accumulation_buffers.owned(fresh())[0].ctypes.data == address[0]
+    assert eager_passes.owned(fresh())[0].ctypes.data == address[0]
     twice = np.ones(3)
     results = [twice, twice]
     del twice
-    first, second = accumulation_buffers.owned(results)
+    first, second = eager_passes.owned(results)
     assert not np.shares_memory(first, second)
 
 

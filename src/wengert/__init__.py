@@ -37,22 +37,21 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine import ops as _ops  # registers the operations  # noqa: F401
 from wengert._engine.autodiff.checkpoint import checkpoint
 from wengert._engine.autodiff.grad import grad, stop_gradient, value_and_grad
+from wengert._engine.autodiff.infinities import REWRITING
 from wengert._engine.autodiff.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from wengert._engine.autodiff.jet import jet
 from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
-from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
+from wengert._engine.core.device_arrays import KERNELS
 from wengert._engine.core.extra_packages import EXTRA_PACKAGES, find_extras
-from wengert._engine.core.labelled_arrays import LABELLED
-from wengert._engine.core.large_arrays import KERNELS
+from wengert._engine.core.implicit_conversions import policy
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.loop_variants import LATE, PATTERNS
-from wengert._engine.core.other_libraries import PACKAGE, missing
-from wengert._engine.core.policy import policy
+from wengert._engine.core.other_libraries import LABELLED, PACKAGE, missing
 from wengert._engine.core.pytree import LATE_CONTAINERS
 from wengert._engine.core.recording import enable_grad, is_recording, no_grad, note_lines
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.core.tracing import scope
 from wengert._engine.tensor import Tensor, tensor
 from wengert._engine.tensor.operand_conversion import OPERATORS
@@ -98,7 +97,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
         while_loop,
     )
     from ._engine.control_flow import map as map
-    from ._engine.core.named_call import named_call
+    from ._engine.core.trace_notes import named_call
     from ._engine.diagnostics.explain import explain
     from ._engine.diagnostics.why import why
     from ._engine.frontend import unroll
@@ -203,7 +202,7 @@ ELSEWHERE = {
     "primitive": "extend",
     "data_parallel": "distributed",
     "named": "_engine.named_arrays",
-    "named_call": "_engine.core.named_call",
+    "named_call": "_engine.core.trace_notes",
     "check_grads": "testing",
     "check_op": "testing",
     **dict.fromkeys(

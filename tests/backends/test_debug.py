@@ -75,7 +75,7 @@ def test_order_stays_when_lines_are_written_again(capsys):
     assert [s[0] for s in capsys.readouterr().out.splitlines()] == ["a", "b", "c"]
     x = graph.nodes[graph.index(graph.inputs[0])]
     other = wg.input("other").node
-    moved = wg._engine.core.copy_graph.rebuilt(graph.nodes, {x: other})
+    moved = wg._engine.core.graph_copies.rebuilt(graph.nodes, {x: other})
     again = graph.with_nodes(moved)
     again(1.0)
     assert [s[0] for s in capsys.readouterr().out.splitlines()] == ["a", "b", "c"]

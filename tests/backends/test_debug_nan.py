@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.policy import gate
+from wengert._engine.core.implicit_conversions import gate
 from wengert._engine.core.recording import switches
 from wengert.errors import ArgumentError, GuardError, NotFiniteError
 

@@ -11,7 +11,7 @@ import wengert._engine.backends.llvm.backend  # which loads thresholds
 from wengert._engine.backends import large_array_kernels as kernels
 from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.abi import array_fingerprint
-from wengert._engine.core.large_arrays import LEAST_ELEMENTS
+from wengert._engine.core.device_arrays import LEAST_ELEMENTS
 from wengert._engine.core.node import Fingerprints, Node, Watched
 from wengert._engine.core.op import REGISTRY, RuleContext, lookup
 from wengert._engine.ops.elementwise.error_function import erf

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.control_flow.dependence import Dependence
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 
 X = np.array([0.4, -0.7])
 

@@ -10,8 +10,8 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.loops.in_place import updated_results
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.subgraph import bodies_of
 
 
 def branch(x):

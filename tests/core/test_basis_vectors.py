@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.autodiff import basis_vectors, jacobians
+from wengert._engine.autodiff import jacobians, pullback
 
 X = np.random.default_rng(0).normal(size=20)
 
@@ -51,8 +51,8 @@ CASES = [
 @pytest.mark.parametrize(("derivative", "f", "args"), CASES)
 def test_all_at_once_is_one_after_the_other(derivative, f, args, monkeypatch):
     calls = []
-    swept = basis_vectors.map_over_batch
-    monkeypatch.setattr(basis_vectors, "map_over_batch", lambda *a: calls.append(1) or swept(*a))
+    swept = pullback.map_over_batch
+    monkeypatch.setattr(pullback, "map_over_batch", lambda *a: calls.append(1) or swept(*a))
     monkeypatch.setattr(jacobians, "is_faster_batched", lambda *a, **k: True)
     with np.errstate(all="ignore"):
         got = derivative(f)(*args)
@@ -73,7 +73,7 @@ def leaves(tree):
 
 def test_in_parts(monkeypatch):
     want = wg.jacobian(np.sin)(X)
-    monkeypatch.setattr(basis_vectors, "CHUNK", 13 * 20)
+    monkeypatch.setattr(pullback, "CHUNK", 13 * 20)
     assert np.array_equal(wg.jacobian(np.sin)(X), want)
 
 
@@ -127,10 +127,10 @@ def test_loops_over_the_elements_of_large_arrays_stay_single(monkeypatch):
 
     x = np.linspace(0.0, 1.0, 400)
     want = wg.jacrev(running)(x)
-    monkeypatch.setattr(basis_vectors, "map_over_batch", None)  # not called
+    monkeypatch.setattr(pullback, "map_over_batch", None)  # not called
     assert np.array_equal(wg.jacrev(running)(x), want)
     monkeypatch.undo()
-    monkeypatch.setattr(basis_vectors, "PARTIAL_ACCESS_LIMITS", (2000, 2000))
+    monkeypatch.setattr(pullback, "PARTIAL_ACCESS_LIMITS", (2000, 2000))
     np.testing.assert_allclose(wg.jacrev(running)(x), want, rtol=1e-13)
 
 

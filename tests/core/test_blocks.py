@@ -14,7 +14,7 @@ import pytest
 from tests.interrupts import moments_in
 
 import wengert as wg
-from wengert._engine.core import policy, recording, tracing
+from wengert._engine.core import implicit_conversions, recording, tracing
 
 
 def state():
@@ -26,16 +26,16 @@ def state():
         tracing._scope.get(),
         tracing._metadata.get(),
         tracing.is_deriving(),
-        policy.chosen(),
+        implicit_conversions.chosen(),
         np.geterr(),
     )
 
 
 def counted():
     """How many blocks are counted as open, of each sort."""
-    for openings in (recording.switches, policy.gate):
+    for openings in (recording.switches, implicit_conversions.gate):
         openings.recount()
-    return recording.switches.count, int(policy.gate.cell[0])
+    return recording.switches.count, int(implicit_conversions.gate.cell[0])
 
 
 CLEAN = state()
@@ -160,12 +160,12 @@ def test_interrupts_at_any_moment():
 def test_a_block_that_nobody_ended_is_counted_no_longer_than_until_a_call():
     double = wg.jit(lambda x: x * 2)
     double(1.0)
-    opening = policy.gate.begin()
-    assert policy.gate.cell[0] > 0 and double(2.0) == 4.0
-    before = int(policy.gate.cell[0])
+    opening = implicit_conversions.gate.begin()
+    assert implicit_conversions.gate.cell[0] > 0 and double(2.0) == 4.0
+    before = int(implicit_conversions.gate.cell[0])
     del opening  # as the frame of a block does that Ctrl-C has ended too early
-    assert policy.gate.cell[0] == before and double(3.0) == 6.0
-    assert policy.gate.cell[0] == before - 1
+    assert implicit_conversions.gate.cell[0] == before and double(3.0) == 6.0
+    assert implicit_conversions.gate.cell[0] == before - 1
 
 
 GRAPH = wg.trace(lambda x: np.sum(np.sin(x)))(wg.spec(3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.errors_ignored import errors_ignored
+from wengert._engine.core.thread_state import errors_ignored
 
 
 def test_errors_are_ignored_inside_only():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.intervals import interval
+from wengert._engine.core.traced_inputs import interval
 
 RANGES = [(-7, 5), (-3, -1), (0, 6), (2, 9), (4, 4)]
 FUNCTIONS = {

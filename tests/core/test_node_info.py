@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.node import Node
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 
 
 def test_a_field_that_does_not_exist_is_refused():

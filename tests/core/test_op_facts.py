@@ -17,7 +17,7 @@ from wengert._engine.core.op_facts import (
     facts,
 )
 from wengert._engine.kinds.elementwise import Elementwise
-from wengert._engine.serialization.verify_specs import is_library
+from wengert._engine.serialization.specs_json import is_library
 from wengert.onnx.exporter import elementwise as exporter
 from wengert.testing.laws.common import arguments_of
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.signatures import copy_annotations, signature_of
+from wengert._engine.core.user_functions import copy_annotations, signature_of
 from wengert.compat import autograd
 from wengert.scipy.optimize import curve_fit
 

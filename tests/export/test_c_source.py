@@ -9,7 +9,7 @@ import scipy.linalg
 from tests.backends.llvm.random_programs import Bundle, differing, is_differentiable
 
 import wengert as wg
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.packed_factors import lu_packed, solve_packed
 
 from .c_drivers import compiled, run
 from .exported_calls import Library

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.cache import disk_cache, library_sources
-from wengert._engine.frontend import code_cache, rewritten_functions
+from wengert._engine.cache import disk_cache
+from wengert._engine.frontend import rewritten_functions, source
 from wengert._engine.frontend.rewriting import functions as rewriting
 
 SOURCE = '''
@@ -49,10 +49,10 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
-    monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
-    library_sources.library_sources.cache_clear()
+    monkeypatch.setattr(disk_cache, "STARTED", 1 << 62)  # sources may be new
+    disk_cache.library_sources.cache_clear()
     yield tmp_path
-    library_sources.library_sources.cache_clear()
+    disk_cache.library_sources.cache_clear()
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def module(folder, power=2, more=""):
     finally:
         sys.dont_write_bytecode = before
     rewritten_functions._codes.clear()
-    code_cache._found.clear()
+    source._found.clear()
     return loaded
 
 
@@ -148,7 +148,7 @@ def test_calls_alone_are_rewritten_to_other_code(folder, count):
     program = module(folder)
     for whole in (True, False, True, False):
         rewritten_functions._codes.clear()
-        code_cache._found.clear()
+        source._found.clear()
         names = rewritten_functions.rewritten(program.total, whole).__code__.co_names
         assert any("for" in name for name in names) is whole
     assert count == ["total", "total"]
@@ -170,8 +170,8 @@ def test_a_damaged_record_is_made_again(folder, count, damage):
     expected = wg.jit(program.total)(X, 4)
     wg.jit(program.closing(2.0))(X)
     total, closing = program.total.__code__, program.closing.__code__
-    key = code_cache._key(total, True)
-    other = disk_cache.read(code_cache._key(closing, True)) or marshal.dumps(closing)
+    key = source._key(total, True)
+    other = disk_cache.read(source._key(closing, True)) or marshal.dumps(closing)
     disk_cache.write(key, damage(disk_cache.read(key), other))
     count.clear()
     assert wg.jit(module(folder).total)(X, 4) == expected and count == ["total"]

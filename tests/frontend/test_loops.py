@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.graph_classes import bodies_of
 
 RNG = np.random.default_rng(0)
 V = RNG.normal(size=20)

@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from wengert._engine.backends.llvm.loops.loop_body import LoopBody
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.graph_classes import bodies_of
 
 RNG = np.random.default_rng(3)
 N = 20

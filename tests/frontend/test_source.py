@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.frontend.code_facts import code_facts
 from wengert._engine.frontend.rewritten_functions import rewritten, why_not
+from wengert._engine.frontend.source import code_facts
 
 
 def absolute(x):

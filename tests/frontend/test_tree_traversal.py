@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wengert._engine.frontend import tree_traversal
+from wengert._engine.frontend import syntax
 
 LEFT_OUT = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 SOURCES = [
@@ -46,18 +46,18 @@ def trees():
 @pytest.mark.parametrize("tree", trees())
 def test_all_nodes_are_found(tree):
     wanted = [n for n in ast.walk(tree) if not isinstance(n, LEFT_OUT)]
-    found = list(tree_traversal.traverse(*tree.body))
+    found = list(syntax.traverse(*tree.body))
     assert len(found) == len(wanted) - 1 and set(found) | {tree} == set(wanted)
     for node in wanted:
         expected = [n for n in ast.iter_child_nodes(node) if not isinstance(n, LEFT_OUT)]
-        assert tree_traversal.children(node) == expected
+        assert syntax.children(node) == expected
 
 
 @pytest.mark.parametrize("tree", trees())
 def test_copies_are_equal_and_share_no_statement(tree):
     tree.body[0].stops = ("flag",)  # set by rewriting/exits.py
-    made = tree_traversal.copied(tree)
+    made = syntax.copied(tree)
     assert ast.dump(made, include_attributes=True) == ast.dump(tree, include_attributes=True)
     assert made.body[0].stops == ("flag",)
-    assert not set(tree_traversal.traverse(made)) & set(tree_traversal.traverse(tree))
+    assert not set(syntax.traverse(made)) & set(syntax.traverse(tree))
     compile(made, "copy", "exec")

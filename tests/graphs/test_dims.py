@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from wengert._engine.core.symbolic.constraints import (
     broadcast,
     demands,
+    dim,
     require_at_least,
     require_equal,
     solve,
 )
 from wengert._engine.core.symbolic.dim import Dim, bounds, divided, valued
-from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ShapeError, TracedBranchError
 
 n, m, k = dim("n"), dim("m"), dim("k")

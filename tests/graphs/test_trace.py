@@ -547,7 +547,7 @@ def test_choices_and_joined_arrays_are_cast_by_policy_too(f):
 
 
 def test_parameters_that_cannot_be_compared_are_themselves_only():
-    from wengert._engine.core.static_params import frozen
+    from wengert._engine.core.node_properties import frozen
 
     class Odd:
         __hash__ = None

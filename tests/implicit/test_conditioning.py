@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.ops.linalg.condition import equilibrated, reciprocal_condition
-from wengert._engine.ops.linalg.packed_storage import lu_packed
+from wengert._engine.ops.linalg.packed_factors import lu_packed
 from wengert.errors import ConvergenceError, MatrixError, SingularError
 
 

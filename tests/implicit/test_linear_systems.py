@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.ops.linalg.packed_storage import order_of_pivots
-from wengert._engine.ops.linalg.solve_or_nan import definite_packed
+from wengert._engine.ops.linalg.packed_factors import definite_packed, order_of_pivots
 from wengert.errors import ArgumentError, DtypeError, MatrixError, ShapeError, StructureError
 
 RNG = np.random.default_rng(7)

@@ -9,8 +9,7 @@ from wengert.backends import emulated_device
 import wengert as wg
 from wengert._engine.backends.cuda import library_calls
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.linalg.packed_storage import solve_packed
-from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
+from wengert._engine.ops.linalg.packed_factors import lu_or_nan, solve_or_nan, solve_packed
 
 
 def systems(n, dtype):

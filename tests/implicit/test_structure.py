@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.implicit.matrix_structure import structure_of
+from wengert._engine.implicit.linear_methods import structure_of
 from wengert.errors import ArgumentError, ConvergenceError, MatrixError, SingularError
 
 RNG = np.random.default_rng(11)
@@ -48,7 +48,7 @@ CASES = {
 
 def found(product, n):
     body = wg.trace(product)(wg.spec(n), wg.spec(n))
-    from wengert._engine.core.subgraph import Body
+    from wengert._engine.core.graph_classes import Body
 
     return structure_of(Body(*body.outputs, inputs=body.inputs), 1, n)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.graph_classes import bodies_of
 from wengert.integrate import solve
 from wengert.scipy.integrate.ivp import called_function
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.implicit.matrix_structure import MatrixStructure
+from wengert._engine.implicit.linear_methods import MatrixStructure
 from wengert.integrate import solve
 from wengert.scipy.integrate.ivp.stage_roots import NearMatrix, stage_root
 from wengert.scipy.integrate.ivp.stage_systems import near_factors

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.core.bytecode_names import reads_of
+from wengert._engine.core.user_functions import reads_of
 from wengert._engine.graphs.captures import captured_by
-from wengert._engine.jit.settings import FAMILIES, MODES
+from wengert._engine.jit.compiled_program import FAMILIES, MODES
 from wengert.errors import ArgumentError
 
 X = np.array([0.5, -1.0, 2.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.settings import ROUTES
+from wengert._engine.jit.compiled_program import ROUTES
 
 X = np.array([0.5, -1.0, 2.0])
 WIDE = np.arange(12.0).reshape(3, 4)

@@ -12,7 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core import pytree
-from wengert._engine.jit.pytree_fast_path import MISSED, Shortcut
+from wengert._engine.jit.entry_dispatch import MISSED, Shortcut
 
 Pair = namedtuple("Pair", "a b")
 X = np.arange(3.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit import settings
+from wengert._engine.jit import compiled_program
 
 
 def check(f, *shapes, programs=None, traces=None):
@@ -124,9 +124,9 @@ def test_programs_for_one_shape_are_bounded():
         return np.sum(x) * int(x.shape[0])  # an int of Python, so the length must be known
 
     j = wg.jit(f)
-    for n in range(1, settings.EXACT + 10):
+    for n in range(1, compiled_program.EXACT + 10):
         assert j(np.ones(n)) == n * n
-    assert j.cache_info().programs == settings.EXACT
+    assert j.cache_info().programs == compiled_program.EXACT
     assert j(np.ones(1)) == 1.0
 
 

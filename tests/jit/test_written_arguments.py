@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.abi import is_available
-from wengert._engine.jit.settings import preferred_backend
+from wengert._engine.jit.compiled_program import preferred_backend
 
 GRID = np.arange(12.0).reshape(3, 4)
 

@@ -14,7 +14,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.vector_math import call_leaf
-from wengert._engine.cache import library_sources
+from wengert._engine.cache import disk_cache
 from wengert._engine.ops.random import tail_functions
 
 mpmath = pytest.importorskip("mpmath")
@@ -162,16 +162,16 @@ def test_files_of_tables():
 
 def test_cached_programs_depend_on_the_tables(monkeypatch, tmp_path):
     names = [f"normal_quantile_{d}.npy" for d in ("float64", "float32")]
-    assert all(any(Path(library_sources.FOLDER).rglob(name)) for name in names)  # read by that name
-    monkeypatch.setattr(library_sources, "FOLDER", str(tmp_path))
-    monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
-    library_sources.library_sources.cache_clear()
+    assert all(any(Path(disk_cache.FOLDER).rglob(name)) for name in names)  # read by that name
+    monkeypatch.setattr(disk_cache, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(disk_cache, "STARTED", 1 << 62)  # sources may be new
+    disk_cache.library_sources.cache_clear()
     try:
         (tmp_path / names[0]).write_bytes(b"1")
-        before = library_sources.library_sources()
+        before = disk_cache.library_sources()
         (tmp_path / names[0]).write_bytes(b"12")
-        library_sources.library_sources.cache_clear()
-        assert None not in (before, library_sources.library_sources())
-        assert before != library_sources.library_sources()
+        disk_cache.library_sources.cache_clear()
+        assert None not in (before, disk_cache.library_sources())
+        assert before != disk_cache.library_sources()
     finally:
-        library_sources.library_sources.cache_clear()
+        disk_cache.library_sources.cache_clear()

@@ -12,8 +12,7 @@ from .sources import PACKAGE, nodes_of
 LAZY = {"LazyModule", "lazy_names", "import_module"}
 CIRCLES = {
     "Tensor and its mixins": {
-        f"_engine.tensor.{n}"
-        for n in ("grad_attributes", "methods", "operators", "tensor", "types")
+        f"_engine.tensor.{n}" for n in ("grad_attributes", "methods", "operators", "tensor")
     },
 }
 

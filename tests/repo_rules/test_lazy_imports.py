@@ -13,7 +13,7 @@ from .sources import MODULES, ROOT, nodes_of, package_of
 
 UPWARD = {
     # a checkpointed function is a custom function
-    ("_engine.autodiff.checkpoint", "_engine.control_flow.checkpointed_call"),
+    ("_engine.autodiff.checkpoint", "_engine.control_flow.custom"),
 }
 CALLS = {"LazyModule", "lazy_names", "import_module"}
 

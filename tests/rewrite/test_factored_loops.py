@@ -7,7 +7,7 @@ from wengert.backends import backend
 
 import wengert as wg
 from wengert import control
-from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.graph_classes import bodies_of
 from wengert.errors import MatrixError
 
 N = 17

@@ -6,10 +6,10 @@ from wengert.rewrite import DEFAULT, simplify
 
 import wengert as wg
 from wengert import control
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.rewrite.loops.loop_view import Rewiring
 

@@ -9,7 +9,7 @@ from wengert.rewrite import DEFAULT, Pass, Passes, Rule, register_pass, simplify
 import wengert as wg
 from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.node import Node
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 from wengert._engine.rewrite import passes, rule
 from wengert.errors import ArgumentError, GraphError, RegistryError
 

@@ -5,7 +5,7 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.rewrite.loops.hoist_transposes import NAME as LAID_OUT
+from wengert._engine.rewrite.loops.hoisting import TRANSPOSED as LAID_OUT
 from wengert._engine.rewrite.loops.sink_accumulations import NAME as AFTERWARDS
 
 STEPS, BATCH, WIDTH = 5, 6, 32

@@ -12,7 +12,7 @@ from wengert.rewrite import DEFAULT, simplify
 
 import wengert as wg
 from wengert._engine.core import pytree
-from wengert._engine.core.subgraph import bodies_of
+from wengert._engine.core.graph_classes import bodies_of
 from wengert.errors import TraceError
 
 PATH = Path(__file__).parents[1] / "regressions" / "test_programs.py"

@@ -17,7 +17,6 @@ from wengert._engine.rewrite.rules import (
     contractions,
     derivative_guards,
     exponentials,
-    matrices,
     overflowed_values,
     shapes,
     stabilize,
@@ -25,7 +24,7 @@ from wengert._engine.rewrite.rules import (
 )
 
 FAMILIES = (
-    algebra, contractions, derivative_guards, exponentials, constant_folding, matrices,
+    algebra, contractions, derivative_guards, exponentials, constant_folding,
     overflowed_values, shapes, stabilize, store_forwarding,
 )  # fmt: skip
 RULES = [r for family in FAMILIES for r in family.RULES]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.core.graph_classes import evaluated
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
 from wengert.scipy import optimize
 from wengert.scipy.optimize import solver_operation

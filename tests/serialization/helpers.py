@@ -7,7 +7,7 @@ import re
 
 import wengert as wg
 from wengert._engine.core.graph_fingerprint import equals
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 
 
 def packed(what, **options):

@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import REGISTRY
-from wengert._engine.serialization.verify_specs import is_library
+from wengert._engine.serialization.specs_json import is_library
 from wengert.errors import StructureError, WengertError
 
 from .helpers import round_trip, same_graph

@@ -8,8 +8,8 @@ import pytest
 from tests.rewrite.test_loops import DERIVATIVES, PROGRAMS, counted, loops
 
 import wengert as wg
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_fingerprint import equals
-from wengert._engine.core.subgraph import Body
 from wengert.errors import FileError
 
 from .helpers import changed, packed, round_trip, unpacked

@@ -14,7 +14,7 @@ import wengert.numpy as wnp
 from wengert import nn
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import constant
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert.errors import (
     ArgumentError,
     ConversionError,

@@ -327,7 +327,7 @@ def test_what_became_what():
 
 
 def test_lines_below_a_change_are_the_same_lines():
-    from wengert._engine.core.copy_graph import rebuilt, with_args
+    from wengert._engine.core.graph_copies import rebuilt, with_args
 
     before, _ = pair()
     multiply = next(n for n in before.nodes if n.op.name == "multiply")

@@ -272,7 +272,7 @@ def test_steps_of_a_rewrite(visit):
     multiply = next(n for n in first.nodes if n.op.name == "multiply")
     add = next(n for n in first.nodes if n.op.name == "add")
     total = first.outputs[0]
-    from wengert._engine.core.copy_graph import rebuilt
+    from wengert._engine.core.graph_copies import rebuilt
 
     second = first.with_nodes(rebuilt(first.nodes, {multiply: multiply.args[0]}))
     new_add = next(n for n in second.nodes if n.op.name == "add")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert import show
-from wengert._engine.visualization.explorer.grouping import FAN, grouping_of, level_name, ranges
+from wengert._engine.visualization.node_groups import FAN, grouping_of, level_name, ranges
 
 
 def members(grouping):

@@ -10,7 +10,7 @@ from tests.rewrite.test_loops import DERIVATIVES, PROGRAMS
 
 import wengert as wg
 from wengert import control, show
-from wengert._engine.visualization.expand_bodies import expanded
+from wengert._engine.visualization.node_groups import expanded
 
 
 def traced(name, kind="value"):

@@ -8,8 +8,7 @@ import pytest
 
 import wengert as wg
 from wengert import errors, nn, show
-from wengert._engine.visualization.colors import KINDS, ROLES
-from wengert._engine.visualization.node_labels import brief, graph_of, labels_of
+from wengert._engine.visualization.node_labels import KIND_COLORS, ROLES, brief, graph_of, labels_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -137,7 +136,7 @@ def luminance(color):
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
-@pytest.mark.parametrize(("name", "colors"), [*ROLES.items(), *KINDS.items()])
+@pytest.mark.parametrize(("name", "colors"), [*ROLES.items(), *KIND_COLORS.items()])
 def test_text_is_legible_on_its_fill(name, colors):
     fill, _, ink = map(luminance, colors)
     contrast = (max(fill, ink) + 0.05) / (min(fill, ink) + 0.05)

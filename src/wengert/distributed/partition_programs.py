@@ -28,7 +28,7 @@ from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads, set_threads
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 from wengert._engine.graphs import spec
 from wengert._engine.jit import jit
 from wengert._engine.jit.call_signature import static_key

@@ -25,12 +25,12 @@ from wengert._engine.control_flow.message_carry import with_token
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import apply
+from wengert._engine.core.graph_copies import inline_graph, record_again
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, current
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, is_recording
-from wengert._engine.core.replay import inline_graph, record_again
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import record
 from wengert._engine.core.uniform_arrays import zeros

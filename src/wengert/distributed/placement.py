@@ -25,14 +25,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import bodies_of
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import sizes_of
-from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN
 from wengert._engine.graphs import Graph
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line

@@ -19,16 +19,15 @@ import numpy as np
 
 from wengert._engine.backends import Executable
 from wengert._engine.backends import backend as backend_of
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.node import INPUT, LeafOp, Node, is_variable
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.graphs import Graph, gradients, trace
-from wengert._engine.jit.compiled_operation import with_inlined_calls
-from wengert._engine.jit.native_call import run_of
-from wengert._engine.jit.settings import preferred_backend
+from wengert._engine.jit.compiled_operation import run_of, with_inlined_calls
+from wengert._engine.jit.compiled_program import preferred_backend
 from wengert.errors import NotScalarError, at, user_line
 
 from .stages import output_of

@@ -19,11 +19,11 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import Example
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.recording import is_recording
-from wengert._engine.core.static_params import frozen
+from wengert._engine.core.thread_state import lock
 from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, NotDifferentiableError, StructureError, at, user_line
 

@@ -33,7 +33,7 @@ import numpy as np
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.op import REGISTRY, register
-from wengert._engine.core.signatures import known_signature
+from wengert._engine.core.user_functions import known_signature
 
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
 from . import style_adapter

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.infinities import project
 from wengert._engine.autodiff.jvp_vjp import vjp as vjp_of
 from wengert._engine.autodiff.reverse import pullback
-from wengert._engine.autodiff.strong_zeros import project
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant

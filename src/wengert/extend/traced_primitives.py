@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.control_flow.primitive_calls import PrimitiveCall, PrimitiveFunction
+from wengert._engine.control_flow.custom_rules import PrimitiveCall, PrimitiveFunction
 from wengert._engine.core import pytree
 from wengert._engine.core.recording import no_grad
 from wengert.errors import TraceError, at, user_line

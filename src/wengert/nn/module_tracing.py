@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.dynamic_scope import Blocks, ScopedValue
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, is_variable
 from wengert._engine.core.recording import current_trace
+from wengert._engine.core.thread_state import Blocks, ScopedValue
 from wengert._engine.core.tracing import scope
 
 

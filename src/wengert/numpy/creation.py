@@ -22,9 +22,9 @@ import numpy as np
 from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
 from wengert._engine.core.handle import dtype_of as dtype_itself
 from wengert._engine.core.node import constant
-from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.ops import casts, creation, joining
-from wengert._engine.ops.indexing.computed_lengths import computed_length
+from wengert._engine.ops.indexing.shapes import computed_length
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     check_device,

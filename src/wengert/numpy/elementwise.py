@@ -26,8 +26,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.ops.elementwise import (
     arithmetic,
     comparison,
-    complex_parts,
-    rounding,
+    number_parts,
     selection,
     trigonometric,
 )
@@ -65,7 +64,7 @@ _ABSENT: Any = getattr(np, "_NoValue", object())
 
 # ---- ufuncs that are not one operation ---------------------------------------------------------
 
-implements(np.conjugate)(complex_parts.conjugate)
+implements(np.conjugate)(number_parts.conjugate)
 
 
 def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -94,7 +93,7 @@ def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
 def _sign(x: Any) -> Any:
     """The sign; for complex numbers x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
-        return rounding.sign(x)
+        return number_parts.sign(x)
     size = selection.absolute(x)
     zero, far = value_of(size) == 0, np.isinf(value_of(size))
     found = selection.where(zero, 0.0, x / selection.where(zero | far, 1.0, size))
@@ -121,8 +120,8 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
 
 
-implements(np.modf)(rounding.modf)
-implements(np.frexp)(rounding.frexp)
+implements(np.modf)(number_parts.modf)
+implements(np.frexp)(number_parts.frexp)
 
 
 # ---- selection ---------------------------------------------------------------------------------
@@ -214,14 +213,14 @@ def nan_to_num(
 @counterpart(np.real)
 def real(val: Any) -> Any:
     """``numpy.real``: the real part, a view; `val` itself if it is real."""
-    return complex_parts.real(val) if dtype_of(val).kind == "c" else val
+    return number_parts.real(val) if dtype_of(val).kind == "c" else val
 
 
 @counterpart(np.imag)
 def imag(val: Any) -> Any:
     """``numpy.imag``: the imaginary part, a view; read-only zeros if `val` is real."""
     if dtype_of(val).kind == "c":
-        return complex_parts.imag(val)
+        return number_parts.imag(val)
     part = _no_imaginary(val)
     link(part, val, _no_imaginary, None, shares=True)
     return part
@@ -296,7 +295,7 @@ def sinc(x: Any) -> Any:
 @counterpart(np.round, np.around)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """``numpy.round``: round to a number of decimals; a step function."""
-    result = rounding.round(a, decimals=decimals)
+    result = number_parts.round(a, decimals=decimals)
     return result if out is None else deliver(result, out)
 
 
@@ -306,7 +305,7 @@ around = round
 @counterpart(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
     """``numpy.fix``: round toward zero; a step function."""
-    result = rounding.trunc(x)
+    result = number_parts.trunc(x)
     return result if out is None else deliver(result, out)
 
 

@@ -18,7 +18,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from wengert._engine.core import loop_rows
 from wengert._engine.core.handle import Handle, shape_of
-from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.symbolic.dim import Dim, bounds, divided, is_symbolic
 from wengert._engine.ops import casts, joining
 from wengert._engine.ops.indexing import getitem

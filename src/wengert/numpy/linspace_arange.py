@@ -20,7 +20,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops import casts, creation, joining, shapes
 from wengert._engine.ops.indexing import getitem
-from wengert._engine.ops.indexing.computed_lengths import computed_range
+from wengert._engine.ops.indexing.shapes import computed_range
 from wengert._engine.tensor.numpy_dispatch import (
     as_array,
     broadcast_shapes,

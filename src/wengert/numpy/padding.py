@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops import casts, joining, shapes

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.recording import current_trace, no_grad
-from wengert._engine.graphs.inputs import variable
+from wengert._engine.graphs.built_by_hand import variable
 from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
 
 from .state import as_like, write

@@ -25,7 +25,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, is_traced, rebind, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.recording import Changes, current_trace, no_grad
-from wengert._engine.graphs.inputs import variable
+from wengert._engine.graphs.built_by_hand import variable
 from wengert.errors import ArgumentError, at, user_line
 
 State = dict[str, Any]

@@ -20,7 +20,6 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.random import bits as draws
-from wengert._engine.ops.random import keys as ops
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 WORD = np.dtype(np.uint64)
@@ -105,7 +104,7 @@ def split(key: Any, num: Any = 2) -> Any:
     >>> wg.random.split(wg.random.key(7), 3).shape
     (3, 2)
     """
-    return ops.split(as_key(key), shape=as_shape(num))
+    return draws.split(as_key(key), shape=as_shape(num))
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -140,7 +139,7 @@ def fold_in(key: Any, data: Any) -> Any:
             f"fold_in(key, data): data has dtype {dtype_of(data)}, not an integer dtype"
             f"{at(user_line())}."
         )
-    return ops.fold(as_key(key), data)
+    return draws.fold(as_key(key), data)
 
 
 def key_data(key: Any) -> Any:

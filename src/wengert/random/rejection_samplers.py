@@ -31,8 +31,7 @@ from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import BY_TRIALS
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted
-from wengert._engine.ops.random.bits import TRIALS, blocks, raw
-from wengert._engine.ops.random.keys import expect_key
+from wengert._engine.ops.random.bits import TRIALS, blocks, expect_key, raw
 
 from .keys import as_key
 from .parameter_shapes import filled

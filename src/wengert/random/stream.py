@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import is_variable
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.graphs.inputs import variable
+from wengert._engine.core.thread_state import lock
+from wengert._engine.graphs.built_by_hand import variable
+from wengert._engine.ops.random import bits
 from wengert._engine.ops.random import bits as ops
-from wengert._engine.ops.random import keys
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
 from .keys import as_dtype, as_shape
@@ -159,10 +159,10 @@ class Stream:
         """
         if current_trace() is not None:
             position = self._advance_in_graph()
-            return keys.fold(position[:2], position[2])
+            return bits.fold(position[:2], position[2])
         number = self._advance()
         state = np.asarray(value_of(self.state))
-        return keys.fold(state[:2], state[2] + np.uint64(number))
+        return bits.fold(state[:2], state[2] + np.uint64(number))
 
     def updates(self) -> dict[Any, Any]:
         """Updates that advance the stream in each run of a graph built by hand.

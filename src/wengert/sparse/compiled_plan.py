@@ -29,7 +29,7 @@ from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.tracing_session import built, parameter_names
 from wengert._engine.jit import jit
 from wengert._engine.jit.call_signature import is_object
-from wengert._engine.jit.unsupported import traced_without_draws
+from wengert._engine.jit.compiled_graph import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Coloring, bidirectional_coloring, color_columns, least

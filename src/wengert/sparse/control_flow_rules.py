@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.control_flow.call_rule import BatchedRule, CustomRule
 from wengert._engine.control_flow.custom_rules import as_linear
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.implicit.solver_calls import SolverRule
 from wengert.errors import WengertError
 

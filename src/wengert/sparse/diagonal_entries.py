@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.forward import settle
+from wengert._engine.autodiff.infinities import TracedGuards
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import handles_of
-from wengert._engine.autodiff.strong_zeros import TracedGuards
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.spec import Spec

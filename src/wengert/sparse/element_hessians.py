@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.forward import pushforward, settle
+from wengert._engine.autodiff.infinities import TracedGuards
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import pullback
-from wengert._engine.autodiff.strong_zeros import TracedGuards
 from wengert._engine.autodiff.tape import fresh, tape_between
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation

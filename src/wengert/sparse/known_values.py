@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node, is_variable
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert.errors import WengertError
 
 EVALUATED = frozenset({"elementwise", "view", "indexing", "reduction", "creation"})

@@ -10,8 +10,8 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.op import REGISTRY
-from wengert._engine.core.subgraph import Body
 from wengert.errors import ShapeError
 
 from .coloring import color_columns

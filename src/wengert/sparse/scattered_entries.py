@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.infinities import TracedGuards
 from wengert._engine.autodiff.reverse import handles_of
-from wengert._engine.autodiff.strong_zeros import TracedGuards
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.reduction import kept_shape
 

@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 
 
 @dataclass

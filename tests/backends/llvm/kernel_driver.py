@@ -16,8 +16,8 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.kernels import ArrayPointer, KernelCalls
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.core.symbolic.dim import names_in
-from wengert._engine.core.symbolic.parsing import dim
 
 GUARD = 64  # elements before and behind a result, which must stay as they are
 

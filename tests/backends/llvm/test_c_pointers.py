@@ -11,8 +11,7 @@ import scipy.integrate
 
 import wengert as wg
 from wengert._engine.backends.llvm.abi import pointer
-from wengert._engine.core.symbolic.constraints import Requirement
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import Requirement, dim
 from wengert.errors import ArgumentError, BackendError
 
 from .entry_programs import code_of, copy_inputs, program

@@ -8,7 +8,7 @@ import pytest
 
 from wengert._engine.backends.llvm.lowering.registry import composed
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.graphs.trace import trace
 
 

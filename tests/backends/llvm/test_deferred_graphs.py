@@ -14,8 +14,8 @@ import scipy
 import wengert as wg
 from wengert import nn
 from wengert._engine.backends.llvm import program_cache, program_fingerprint, tuning
-from wengert._engine.cache import disk_cache, library_sources
-from wengert._engine.core.deferred_graph import DeferredGraph
+from wengert._engine.cache import disk_cache
+from wengert._engine.core.graph_classes import DeferredGraph
 from wengert._engine.core.node import Node
 from wengert._engine.graphs import Graph
 
@@ -27,10 +27,10 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
     monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
-    monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
-    library_sources.library_sources.cache_clear()
+    monkeypatch.setattr(disk_cache, "STARTED", 1 << 62)  # sources may be new
+    disk_cache.library_sources.cache_clear()
     yield tmp_path
-    library_sources.library_sources.cache_clear()
+    disk_cache.library_sources.cache_clear()
 
 
 @pytest.fixture

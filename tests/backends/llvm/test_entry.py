@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from wengert._engine.core.symbolic.constraints import Requirement
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import Requirement, dim
 from wengert.errors import ArgumentError
 
 from .entry_programs import (

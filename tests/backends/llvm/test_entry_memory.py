@@ -13,7 +13,7 @@ import pytest
 
 from wengert._engine.backends.llvm.abi import make_entry
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 
 from .entry_programs import code_of, copy_inputs, entry_of, never, program, text_of
 

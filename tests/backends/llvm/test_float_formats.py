@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wengert._engine.ops.elementwise.arithmetic import floor_divide, remainder
-from wengert._engine.ops.elementwise.rounding import spacing
+from wengert._engine.ops.elementwise.number_parts import spacing
 
 from .scalar_body_driver import run_body, same, ufunc_body
 from .ufunc_driver import hard_points, ulps

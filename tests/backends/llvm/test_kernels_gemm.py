@@ -20,7 +20,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose, streamed_gemm
 from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
 from wengert._engine.backends.llvm.runtime import runtime_library
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 
 from .kernel_driver import Compiled, agree, run
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import wengert as wg
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
+from wengert._engine.ops.linalg.packed_factors import lu_packed, solve_packed
 from wengert.errors import SingularError
 
 # Around the widths of vectors; the largest one that is served, and one that is not.

@@ -10,8 +10,8 @@ from wengert._engine.backends.llvm.lowering.split_messages import is_start, is_w
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.workspace import last_uses
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.message_order import start_using
-from wengert._engine.core.subgraph import bodies_of
 
 pytest.importorskip("mpi4py", reason="needs the extra `mpi`")
 

@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.cache import disk_cache, library_sources
+from wengert._engine.cache import disk_cache
 from wengert._engine.core.op import REGISTRY
 
 
@@ -26,10 +26,10 @@ def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
     monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
-    monkeypatch.setattr(library_sources, "STARTED", 1 << 62)  # sources may be new
-    library_sources.library_sources.cache_clear()
+    monkeypatch.setattr(disk_cache, "STARTED", 1 << 62)  # sources may be new
+    disk_cache.library_sources.cache_clear()
     yield tmp_path
-    library_sources.library_sources.cache_clear()
+    disk_cache.library_sources.cache_clear()
 
 
 def traced(f, *arrays):
@@ -396,9 +396,9 @@ def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
 
 
 def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch):
-    monkeypatch.setattr(library_sources, "STARTED", 0)
-    library_sources.library_sources.cache_clear()
-    assert library_sources.library_sources() is None
+    monkeypatch.setattr(disk_cache, "STARTED", 0)
+    disk_cache.library_sources.cache_clear()
+    assert disk_cache.library_sources() is None
     graph = traced(np.exp, X)
     assert [type(program_cache.program_of(graph, None)) for _ in range(2)] == [Program, Program]
 

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core import nonfinite_checks
+from wengert._engine.core import runtime_checks
 from wengert._engine.core.assigned_parts import assigned_parts
 from wengert._engine.core.conversion_hook import object_changes
 from wengert._engine.core.dispatch import PART, apply
-from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import Handle, describe, dtype_of, shape_of, value_of, wrap
 from wengert._engine.core.message_order import OrderWanted, advance, current
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, is_recording, no_grad, switches, tracing
 from wengert._engine.core.spec import Spec, unweakened
-from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert._engine.core.tracing import derivation, part_of, placeholder
 from wengert._engine.ops.messages import ordered_in_batch
 from wengert.errors import RuleError, ShapeError, TraceError, at, user_line
@@ -38,7 +38,7 @@ from .tape import VARIABLE
 
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
-    from wengert._engine.core.nonfinite_checks import Checks
+    from wengert._engine.core.runtime_checks import Checks
     from wengert._engine.core.tracing import Derivation
     from wengert._engine.core.types import Array, Operand, Size
 
@@ -83,7 +83,7 @@ class BatchedGraph:
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
         """The batched values of some nodes."""
         nodes = self._needed(outputs)
-        checks = nonfinite_checks.current_checks() if switches.count else None
+        checks = runtime_checks.current_checks() if switches.count else None
         if checks is not None:
             return self._checked_values(nodes, outputs, checks)
         if any([isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()]):
@@ -108,7 +108,7 @@ class BatchedGraph:
     ) -> list[Pair]:
         """The same, with the checks of `wengert.debug`, which report NaN at these nodes."""
         watch = checks.locator.NodeWatch(checks)
-        with nonfinite_checks.unchecked(), np.errstate(all="ignore"):
+        with runtime_checks.unchecked(), np.errstate(all="ignore"):
             for node in nodes:
                 out = self.known[node] = self._value(node)
                 operands = [value_of(self._pair(a)[0]) for a in node.args]

@@ -5,7 +5,7 @@ function captures; they are determined by recording one run, whose tape is then 
 runs the function again, records it, and differentiates it.
 
 In a graph the call is one node too, with the function as its body; its VJP repeats the body in the
-backward pass (control_flow/checkpointed_call.py).
+backward pass (control_flow/custom.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_graphs = LazyModule("wengert._engine.control_flow.checkpointed_call")
+_graphs = LazyModule("wengert._engine.control_flow.custom")
 
 
 class Rerun(Op):

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core import nonfinite_checks
-from wengert._engine.core.errors_ignored import errors_ignored
+from wengert._engine.core import runtime_checks
 from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
+from wengert._engine.core.thread_state import errors_ignored
 from wengert._engine.core.tracing import Derivation, derivation, level_above
-from wengert._engine.ops.linalg.forward_mode import ForwardMode
+from wengert._engine.ops.linalg.linear_solve import ForwardMode
 
-from . import overflows
-from .accumulation_buffers import Tangents, owned
+from . import infinities
+from .eager_passes import Tangents, owned
+from .infinities import TracedGuards, cast, expand, linear_nodes, note_written, project
 from .reverse import PROBE, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
-from .strong_zeros import TracedGuards, cast, expand, linear_nodes, note_written, project
 from .tape import Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def pushforward(
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
         return _traced_pass(tape, tangents, outputs, closed, masked, masked_outputs)
-    checks = nonfinite_checks.current_checks() if switches.count else None
+    checks = runtime_checks.current_checks() if switches.count else None
     if checks is not None:
-        with nonfinite_checks.unchecked():
+        with runtime_checks.unchecked():
             result = pushforward(outputs, tangents, recorded, tape, closed)
         checks.locator.report_forward(checks, tape, tangents, outputs, result)
         return result
@@ -102,12 +102,12 @@ def _eager_pushforward(
         dots = _eager_pass(tape, tangents, ctx, outputs, closed)
         result = [dots.get(n) for n in outputs]
         is_nan = any(has_nan(d) for d in result)
-        if not is_nan and (guarded or not overflows.is_infinite(outputs)):
+        if not is_nan and (guarded or not infinities.is_infinite(outputs)):
             break
         if not guarded:
-            overflowed = overflows.has_overflowed(tape)
+            overflowed = infinities.has_overflowed(tape)
             rewrites = overflowed and not stable
-            new = overflows.stabilised(tape, outputs, list(tangents)) if rewrites else None
+            new = infinities.stabilised(tape, outputs, list(tangents)) if rewrites else None
             if new is not None:
                 outputs = [new[n] for n in outputs]
                 return pushforward(outputs, tangents, recorded, closed=closed, stable=True)
@@ -225,7 +225,7 @@ def _run_pass(
         else:
             dot = jvp_from_vjp(node, dots, out, inputs, ctx)
         if ctx.overflowed and len(args) == 1:
-            (dot,) = overflows.unknown_slopes(node, dots, [dot])
+            (dot,) = infinities.unknown_slopes(node, dots, [dot])
         if dot is None:
             continue
         is_settled = not recorded and type(dot) is np.ndarray and type(out) is np.ndarray

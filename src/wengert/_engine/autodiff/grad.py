@@ -18,10 +18,10 @@ import numpy as np
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
-from wengert._engine.core.labelled_arrays import calls as labelled_calls
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import Aliasing
+from wengert._engine.core.other_libraries import Labelled, may_be_labelled
+from wengert._engine.core.other_libraries import calls as labelled_calls
 from wengert._engine.core.validation import function
 from wengert._engine.kinds.batching import elementwise_batching
 

@@ -2,7 +2,7 @@
 
 A Jacobian takes one forward pass per input element, or one backward pass per output element, on one
 tape; the function itself runs once.  By default the mode with fewer passes is used.  Many passes
-run as one batch (basis_vectors.py).
+run as one batch (pullback.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
-from wengert._engine.core.labelled_arrays import Labelled, calls, may_be_labelled
 from wengert._engine.core.op import lookup
+from wengert._engine.core.other_libraries import Labelled, calls, may_be_labelled
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
@@ -29,13 +29,12 @@ from wengert.errors import (
     user_line,
 )
 
-from . import overflows
+from . import infinities
 from .arguments import Argnums, DifferentiatedCall, check_argnums, derived, name_of
-from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
 from .grad import gradient_of
 from .jvp_vjp import jvp
 from .messages import different_columns
-from .pullback import Result
+from .pullback import Result, columns_of, has_no_nan, is_faster_batched, rows_of, unit_vector
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -350,7 +349,7 @@ def _attempt(
         return None
     if result.tape.traced:
         return blocks
-    infinite = overflows.is_infinite([n for n in result.out_nodes if n is not None])
+    infinite = infinities.is_infinite([n for n in result.out_nodes if n is not None])
     return blocks if has_no_nan(blocks) and not infinite else None
 
 

@@ -17,23 +17,23 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.recording import innermost_session
+from wengert._engine.core.thread_state import errors_ignored
 from wengert._engine.core.tracing import derivation, level_above
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
-from . import overflows
+from . import infinities
 from .arguments import Variables, name_of, recorded
+from .infinities import linear_nodes, note_written
 from .messages import Messages
 from .pullback import Result, match
 from .reverse import as_handle, has_nan
 from .series import propagate
 from .series_terms import Coefficients
-from .strong_zeros import linear_nodes, note_written
 from .tape import Tape, passes_over, tape_between
 
 
@@ -227,7 +227,7 @@ def traced_series(
     tape = tape_between(outputs, set(series)) if tape is None else tape
     with derivation(level_above(outputs)) as recorder:
         # In the graph of the series such compositions are not recognized any more.
-        new = overflows.stabilised(tape, outputs, list(series))
+        new = infinities.stabilised(tape, outputs, list(series))
         if new is not None:
             outputs = [new[n] for n in outputs]
             tape = tape_between(outputs, set(series))
@@ -256,11 +256,11 @@ def _eager_series(
                 found, _ = propagate(*args, recorder)
         results = [x for terms in found for x in terms or () if x is not None]
         is_nan = any(map(has_nan, results))
-        if not is_nan and (guarded or not overflows.is_infinite(outputs)):
+        if not is_nan and (guarded or not infinities.is_infinite(outputs)):
             break
         if not guarded:
-            overflowed = overflows.has_overflowed(tape)
-            new = overflows.stabilised(tape, outputs, list(series)) if overflowed else None
+            overflowed = infinities.has_overflowed(tape)
+            new = infinities.stabilised(tape, outputs, list(series)) if overflowed else None
             if new is not None:
                 outputs = [new[n] for n in outputs]
                 tape = tape_between(outputs, set(series))

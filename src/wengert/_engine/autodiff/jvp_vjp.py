@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe
-from wengert._engine.core.labelled_arrays import Labelled, may_be_labelled
-from wengert._engine.core.labelled_arrays import calls as labelled_calls
+from wengert._engine.core.other_libraries import Labelled, may_be_labelled
+from wengert._engine.core.other_libraries import calls as labelled_calls
 from wengert._engine.core.uniform_arrays import zeros
 from wengert._engine.core.validation import function
-from wengert._engine.ops.linalg.forward_mode import ForwardMode
+from wengert._engine.ops.linalg.linear_solve import ForwardMode
 from wengert.errors import StructureError, at, user_line
 
 from .arguments import Variables, name_of, recorded

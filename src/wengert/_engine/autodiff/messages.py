@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used, ordered_by
 from wengert._engine.core.node import INPUT, Node, is_variable
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import LOOPS, REPLAY
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.ops.messages import joined, tie_results, tied
 from wengert.errors import NotDifferentiableError, at, user_line
 

@@ -11,7 +11,7 @@ If the result contains NaN, the pass is repeated *guarded*: a cotangent that is 
 zero times any factor, so that a branch that was not taken does not make the derivative NaN.  If an
 operation declares that its rule has limits, a third pass is recorded
 (ops/linalg/degenerate_eigenvalues.py).  If a value overflowed, the graph is rewritten into a stable
-form first (overflows.py).  In the common case the cost is one check of the result and the outputs.
+form first (infinities.py).  In the common case the cost is one check of the result and the outputs.
 """
 
 from __future__ import annotations
@@ -21,30 +21,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core import nonfinite_checks
-from wengert._engine.core.dispatch import TupleCotangent, part
-from wengert._engine.core.errors_ignored import errors_ignored
-from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.large_arrays import (
+from wengert._engine.core import runtime_checks
+from wengert._engine.core.device_arrays import (
     KERNELS,
     LEAST_ELEMENTS,
     is_large,
     kernels,
     recycling,
 )
+from wengert._engine.core.dispatch import TupleCotangent, part
+from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, Watched, constant, next_serial
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.thread_state import errors_ignored
 from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.core.uniform_arrays import uniform, zeros
+from wengert._engine.kinds.linear_map import check_linear
 from wengert.errors import NotDifferentiableError, at
 
-from . import accumulation_buffers, overflows
-from .accumulation_buffers import Buffers, owned
-from .eager_visits import UnchangedArrays, plus, visit_nodes
-from .linearity import check_linear
-from .strong_zeros import TracedGuards, linear_nodes, note_written, project
+from . import eager_passes, infinities
+from .eager_passes import Buffers, UnchangedArrays, owned, plus, visit_nodes
+from .infinities import TracedGuards, linear_nodes, note_written, project
 from .tape import VARIABLE, Tape, cycle, fresh, passes_over, tape_between
 
 if TYPE_CHECKING:
@@ -98,9 +97,9 @@ def pullback(
     if tape.traced or any(map(is_traced, seeds.values())):
         return _traced_pass(tape, seeds, targets, masked, closed, masked_targets)
     recorded = tape.foreign if record is None else record
-    checks = nonfinite_checks.current_checks() if switches.count else None
+    checks = runtime_checks.current_checks() if switches.count else None
     if checks is not None:
-        with nonfinite_checks.unchecked():
+        with runtime_checks.unchecked():
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
         checks.locator.report_backward(checks, tape, seeds, bars)
         return bars
@@ -125,12 +124,12 @@ def _eager_pullback(
             bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
         done.clear()
         is_nan = any(has_nan(b) for b in bars)
-        if not is_nan and (guarded or not overflows.is_infinite(seeds)):
+        if not is_nan and (guarded or not infinities.is_infinite(seeds)):
             break
         if not guarded:
-            overflowed = overflows.has_overflowed(tape)
+            overflowed = infinities.has_overflowed(tape)
             rewrites = overflowed and not stable
-            new = overflows.stabilised(tape, list(seeds), targets) if rewrites else None
+            new = infinities.stabilised(tape, list(seeds), targets) if rewrites else None
             if new is not None:
                 seeds = gathered((new[n], t) for n, t in seeds.items())
                 return pullback(seeds, targets, recorded, closed=closed, stable=True)
@@ -278,12 +277,12 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     contributions = None
     first = inputs[0]
     if type(first) is np.ndarray and first.size >= LEAST_ELEMENTS and _is_plain(ctx):
-        contributions = accumulation_buffers.contributions(node, t, out, inputs, ctx)
+        contributions = eager_passes.contributions(node, t, out, inputs, ctx)
     if contributions is None:
         rule = op.vjp if op.has_vjp else vjp_from_jvp
         contributions = rule(node, t, out, inputs, ctx)
     if ctx.overflowed:
-        contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
+        contributions = infinities.unknown_slopes(node, [t] * len(args), contributions)
     for a, bar in zip(args, contributions, strict=True):
         if bar is None or not ctx.wants(a):
             continue
@@ -299,7 +298,7 @@ def _add_contributions(node: Node, t: Any, state: _PassState) -> None:
     op: Any = node.op
     contributions = op.vjp(node, t, None, op.operands_of(node), state.ctx)
     if state.ctx.overflowed:
-        contributions = overflows.unknown_slopes(node, [t] * len(node.args), contributions)
+        contributions = infinities.unknown_slopes(node, [t] * len(node.args), contributions)
     for a, bar in zip(node.args, contributions, strict=True):
         if bar is not None and state.ctx.wants(a):
             state.buffers.add(a, bar)

@@ -13,7 +13,7 @@ each operation costs O(K^2).  Three facts of operations end it earlier:
     linear rules       z_k is the rule applied to the coefficients k of the operands; found here
     Op.multilinear     the Cauchy product
     Op.quotient        a division: z_k from the product of divisor and quotient
-    Op.series          all orders at once, by a loop whose body has series (control_flow/taylor.py)
+    Op.series          all orders at once, by a loop whose body has series (control_flow/jvp.py)
 
     SeriesPass      the coefficients of the terms of one pass
     propagate       the series of the outputs of a tape
@@ -29,9 +29,9 @@ import numpy as np
 from wengert._engine.core.dispatch import PART, part
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
-from wengert._engine.core.static_params import frozen
 from wengert._engine.core.uniform_arrays import zeros
 
 from .series_terms import (

@@ -22,15 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core.dispatch import part
+from wengert._engine.core.graph_copies import record_again
 from wengert._engine.core.graph_fingerprint import key_of_value, leaf_key
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.message_order import is_used, ordered_by
 from wengert._engine.core.node import CONSTANT, LeafOp, Node, constant
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo, frozen
 from wengert._engine.core.op import linear_in
 from wengert._engine.core.recording import tracing_body
-from wengert._engine.core.replay import record_again
-from wengert._engine.core.static_params import frozen
 from wengert._engine.core.tracing import placeholder, size_value
 
 from .forward import pushforward

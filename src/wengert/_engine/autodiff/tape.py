@@ -21,7 +21,7 @@ from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced
 from wengert._engine.core.message_order import is_token, is_used
 from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 from wengert._engine.core.op_facts import Aliasing
 from wengert._engine.core.spec import weakened
 from wengert.errors import CycleError, ReleasedError

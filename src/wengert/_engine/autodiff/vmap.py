@@ -21,9 +21,9 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
-from wengert._engine.core.labelled_arrays import values_of
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
+from wengert._engine.core.other_libraries import values_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ConversionError, ShapeError, StructureError, at, user_line

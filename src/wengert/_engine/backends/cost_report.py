@@ -15,11 +15,11 @@ import numpy as np
 
 from wengert._engine.core.display import count, memory
 from wengert._engine.core.graph import BaseGraph, check_graph
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.node import LeafOp, is_variable
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 from wengert._engine.core.op_facts import LOOPS
 from wengert._engine.core.spec import lengths_of, shown
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open, names_in, valued
 from wengert._engine.core.validation import spelled
 from wengert._engine.ops.cost_model import (

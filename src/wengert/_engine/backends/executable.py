@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.copy_graph import check_general
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_copies import check_general
 from wengert._engine.core.handle import owners_of
-from wengert._engine.core.nonfinite_checks import current_checks
 from wengert._engine.core.recording import switches
+from wengert._engine.core.runtime_checks import current_checks
 from wengert._engine.core.symbolic.constraints import solve
 from wengert._engine.core.symbolic.dim import names_in
+from wengert._engine.core.thread_state import lock
 from wengert.errors import ShapeError, at, user_line
 
 from .registry import Backend, Run

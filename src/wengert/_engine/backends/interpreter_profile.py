@@ -20,10 +20,10 @@ from typing import Any
 
 from wengert._engine.core.display import duration
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 from wengert._engine.core.op import Op
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert.errors import ArgumentError, at, user_line
 
 from .executable import Executable

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes, shown
-from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.ops.cost_model import flops_of, shares_memory, steps_of
 from wengert._engine.profiling.record import (

@@ -1,4 +1,4 @@
-"""Kernels of single operations, for eager operations on large arrays (core/large_arrays.py).
+"""Kernels of single operations, for eager operations on large arrays (core/device_arrays.py).
 
     value_of_large      the value of an operation
     cotangents          the contributions of an operation to the cotangents of its operands
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import (
@@ -35,10 +34,11 @@ from wengert._engine.core.node import (
     Watched,
     is_changeable,
 )
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.spec import Spec, unweakened
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
+from wengert._engine.core.thread_state import lock
 from wengert.errors import WengertError
 
 from .llvm.tuning import thresholds
@@ -46,8 +46,8 @@ from .registry import backend
 
 if TYPE_CHECKING:
     from wengert._engine.control_flow import closure_conversion
+    from wengert._engine.core.graph_classes import Body
     from wengert._engine.core.op import Op
-    from wengert._engine.core.subgraph import Body
     from wengert._engine.core.types import Array
 
     from .llvm.abi import array_fingerprint, cpython_layout, verified_arithmetic

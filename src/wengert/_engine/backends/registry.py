@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.graph import BaseGraph, check_graph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.validation import word
 from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
 
@@ -29,7 +29,7 @@ from .argument_conversion import fitted, own
 from .variable_updates import values_of, write
 
 if TYPE_CHECKING:
-    from wengert._engine.core.nonfinite_checks import Checks
+    from wengert._engine.core.runtime_checks import Checks
     from wengert._engine.profiling.record import Timing
 
 Run = Callable[[Sequence[Any]], list[Any]]

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from wengert._engine.core.device_arrays import DeviceValue, device_value
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, expect_views, leaf, leaf_like, refresh_views
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
+from wengert._engine.core.thread_state import lock
 from wengert.errors import ShapeError, at, user_line
 
 if TYPE_CHECKING:

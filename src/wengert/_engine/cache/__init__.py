@@ -1,6 +1,5 @@
 """Files of the disk cache, in a directory private to the user.
 
-disk_cache         the cache: files by checksum
+disk_cache         the cache: files by checksum; the state of wengert's sources, a part of all keys
 private_directory  a directory that only its owner can write to; atomic writes
-library_sources    the state of wengert's sources, a part of all keys
 """

@@ -14,10 +14,16 @@ Files are written under another name and then renamed, so they are complete or a
 directory exceeds the limit, the least recently used files are deleted; a file's modification time
 is that of its last use.  File system errors are never raised: code is then compiled without the
 cache.
+
+The state of wengert's sources: what a cached file depends on beside its own inputs.
+
+library_sources    a checksum of paths, sizes and times of all source files, and of the versions of
+                   Python, NumPy and SciPy
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import struct
@@ -26,10 +32,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
+import numpy as np
+import scipy
+
+from wengert._engine.core.lazy_import import STARTED
 from wengert._engine.core.validation import byte_count
-from wengert.errors import ArgumentError, at, user_line
+from wengert.errors import FOLDER, ArgumentError, at, user_line
 
 from .private_directory import Folder
 
@@ -305,3 +315,35 @@ def _record_problem(error: OSError) -> None:
 
 def _described(error: OSError) -> str:
     return f"{error.strerror or error}: {error.filename or directory()}"
+
+
+_EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the process
+
+
+@functools.cache
+def library_sources() -> bytes | None:
+    """The state of wengert's sources and of its dependencies; None if it is not known.
+
+    A checksum, which each key contains: the names and times themselves are 190 KB, and to hash them
+    takes longer than to hash a program.
+    """
+    versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
+    found: list[Any] = [repr(versions)]
+    pending = [FOLDER]
+    try:
+        while pending:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.name.endswith((".py", ".ll", ".npy")):
+                        state = entry.stat()
+                        if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
+                            return None  # it may have changed after this process read it
+                        times = state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
+                        found.append(f"{entry.path} {times}")
+                    elif entry.name != "__pycache__" and entry.is_dir():
+                        pending.append(entry.path)
+    except OSError:  # not installed as files
+        return None
+    if len(found) == 1:
+        return None
+    return hashlib.sha256("\n".join(sorted(found)).encode()).digest()

@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.batch_graph import BatchedGraph
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.recording import enable_grad, tracing, tracing_body
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.casts import astype

@@ -26,17 +26,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.autodiff.reverse import gathered, pullback
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body, bodies_of
+from wengert._engine.core.graph_copies import inline_graph, rebuilt
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.loop_variants import set_variant
 from wengert._engine.core.message_order import NO_MESSAGES, is_token, is_used
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.uniform_arrays import uniform

@@ -24,7 +24,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
 
 if TYPE_CHECKING:
-    from wengert._engine.core.subgraph import Body
+    from wengert._engine.core.graph_classes import Body
     from wengert._engine.core.types import Operand
 
 Flags = tuple[bool, ...]

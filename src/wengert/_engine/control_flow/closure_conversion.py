@@ -24,26 +24,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.tape import VARIABLE
-from wengert._engine.core import leaked_tracers, pytree
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core import pytree, traced_inputs
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.message_order import current
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.recording import Session, current_trace, tracing_body
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import sizes_of
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert._engine.core.tracing import SIZE, placeholder
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
+from .loop_bodies import grouped, with_products_before
 from .message_carry import MessagesSent, results_once
-from .products_before_loops import with_products_before
-from .slice_groups import grouped
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -135,7 +134,7 @@ def _closed(
         try:
             out = fun(*map(wrap, inputs))
         finally:
-            leaked_tracers.mark_ended(inputs, f"the body of {what}")
+            traced_inputs.mark_ended(inputs, f"the body of {what}")
         if checks:
             raise TraceError(
                 f"{what}: it may raise a {type(checks[0].error).__name__} that depends on values, "

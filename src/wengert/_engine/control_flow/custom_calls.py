@@ -25,9 +25,9 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, value_of, wrap
 from wengert._engine.core.node import Node, keep, next_serial
+from wengert._engine.core.node_properties import frozen, sizes_of, substituted
 from wengert._engine.core.recording import enable_grad
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import frozen, sizes_of, substituted
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert._engine.core.uniform_arrays import zeros

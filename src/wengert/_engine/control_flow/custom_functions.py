@@ -22,8 +22,8 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.message_order import is_used
 from wengert._engine.core.recording import is_recording
-from wengert._engine.core.signatures import known_signature
 from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.user_functions import known_signature
 from wengert._engine.core.validation import function
 from wengert._engine.ops.messages import apart
 from wengert.errors import (

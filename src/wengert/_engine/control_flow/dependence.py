@@ -22,10 +22,10 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.subgraph import Body
 
 from .restoration import BackwardBody
 

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.vmap_fallback import row_by_row
+from wengert._engine.core.graph_classes import Body, evaluated
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body, evaluated
 from wengert._engine.core.symbolic.dim import LOCAL, Dim
 from wengert._engine.core.tracing import placeholder
 
 from .call_rule import CustomRule
 from .checkpoint_schedule import stored_by_count, stored_by_distance
-from .checkpointed_loop import checkpointed, plain
+from .checkpointed_loop import checkpointed, plain, replay
 from .custom import custom_call
 from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
-from .recompute import replay
 from .sized import sized
 from .vjp import Request, pulled
 

@@ -23,9 +23,9 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.ops.indexing.slice_ends import Linear, linear
 from wengert._engine.ops.indexing.template import IndexSlot

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.graph_classes import local_sizes
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import sizes_of
-from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.tracing import SIZE
 from wengert._engine.ops.indexing.slice_ends import Linear
 

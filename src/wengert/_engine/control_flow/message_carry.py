@@ -13,6 +13,12 @@ of steps, so what decides must be the same in all of them.
     before_tangents      the token of tangents of a body, after the messages of the body
     check_decisions   refuse messages after a decision that may differ between processes
     sends_messages    whether a body has collective operations
+
+Whether values in the backward pass of a checkpointed loop are the same in all processes.
+
+Decisions about messages in its bodies must be, as in those of the loop (message_carry.py).
+
+inputs_of_replay    what the inputs of its bodies depend on
 """
 
 from __future__ import annotations
@@ -21,8 +27,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.autodiff.messages import LOCAL, of_condition, of_inputs, origins_of_operands
+from wengert._engine.autodiff.messages import (
+    LOCAL,
+    Origins,
+    of_condition,
+    of_inputs,
+    origins_of,
+    origins_of_operands,
+)
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import from_variants, set_variant
 from wengert._engine.core.message_order import (
@@ -35,11 +49,10 @@ from wengert._engine.core.message_order import (
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
 from wengert._engine.core.recording import current_trace, tracing_body
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.ops.messages import after_tokens
 from wengert.errors import TraceError, at
 
-from .replay_origins import inputs_of_replay
+from .checkpoint_schedule import OperandGroups
 
 
 class MessagesSent(OrderWanted):
@@ -195,3 +208,25 @@ def sends_messages(body: Body) -> bool:
         if node.op.kind == "collective" or any(map(sends_messages, bodies_of(node))):
             return True
     return False
+
+
+def inputs_of_replay(node: Node, operands: Sequence[Origins]) -> list[dict[Node, Origins]]:
+    """For each of the bodies of a replay, what its inputs depend on, in all steps.
+
+    Parameters
+    ----------
+    node : Node
+    operands : sequence
+        What the operands of the node depend on.
+    """
+    params, parts = node.params, OperandGroups(operands, node.params)
+    step, keep, back = (params[name] for name in ("step", "keep", "back"))
+    carried, stacked = params["carried"], params["stacked"]
+    of_step = of_inputs(step, [*parts.consts, *parts.carry, *parts.xs], carried, stacked)
+    of_keep = dict(zip(keep.inputs, of_step.values(), strict=True))
+    residuals = origins_of(keep.outputs[carried:], of_keep)
+    rows = [*[parts.xs[k] for k in params["read"]], *residuals, *parts.rows]
+    given = [*parts.consts, *parts.more, *parts.starts, *rows]
+    of_back = of_inputs(back, given, params["pulled"], len(rows))
+    found: dict[Body, dict[Node, Origins]] = {step: of_step, keep: of_keep, back: of_back}
+    return [found[body] for body in bodies_of(node)]

@@ -18,14 +18,14 @@ import numpy as np
 
 from wengert._engine.autodiff.series_terms import SeriesCall
 from wengert._engine.core.dispatch import Operation
+from wengert._engine.core.graph_classes import Body, evaluated
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import BRANCH, LOOP, Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
-from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import GuardError, ShapeError, at
 
-from . import batching, taylor
+from . import batching
 from . import jvp as forward
 from . import vjp as reverse
 from .branch_vjp import pull_conditional
@@ -142,9 +142,9 @@ class Scan(_Loop):
         """The same loop, with tangents next to the carry."""
         return forward.push_scan(node, dots, inputs, ctx)
 
-    def series(self, call: SeriesCall) -> taylor.Results:
+    def series(self, call: SeriesCall) -> forward.Results:
         """The same loop, with Taylor coefficients next to the carry."""
-        return taylor.scan_series(call)
+        return forward.scan_series(call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, with a body for a batch."""
@@ -235,9 +235,9 @@ class While(_Loop):
         """The same loop, with tangents next to the carry."""
         return forward.push_while(node, dots, inputs, ctx)
 
-    def series(self, call: SeriesCall) -> taylor.Results:
+    def series(self, call: SeriesCall) -> forward.Results:
         """The same loop, with Taylor coefficients next to the carry."""
-        return taylor.while_series(call)
+        return forward.while_series(call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop for a batch, until the last batch element has finished."""
@@ -286,9 +286,9 @@ class Choice(Control):
         """The conditional of the branches' JVPs."""
         return forward.push_conditional(node, dots, inputs, ctx)
 
-    def series(self, call: SeriesCall) -> taylor.Results:
+    def series(self, call: SeriesCall) -> forward.Results:
         """The conditional of the Taylor coefficients of the branches."""
-        return taylor.choice_series(self.name, call)
+        return forward.choice_series(self.name, call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same conditional for a batch; all branches run if the selector is batched."""

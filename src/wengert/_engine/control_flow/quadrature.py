@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import INTEGRAND
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import OperandError, at, user_line
 

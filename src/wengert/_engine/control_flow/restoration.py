@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART, part
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import with_args
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH, LOOP, REPLAY
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.traced_slices import split_local

@@ -4,7 +4,7 @@
 
 Inside the body the names are symbolic sizes; its operands and results have fixed shapes.  The rules
 are those of a conditional with one branch.  Such nodes are made from the nodes of a step that use
-slices with computed bounds (slice_groups.py).
+slices with computed bounds (loop_bodies.py).
 
 Without names it is a call of a function: equal bodies are differentiated, simplified and compiled
 once for all nodes that have them.
@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.op import lookup, register
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import OperandError, at, user_line
 
 from . import batching
+from .loop_bodies import is_local
 from .operations import Choice, Compile
-from .slice_groups import is_local
 
 
 class Sized(Choice):

@@ -17,17 +17,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
 
-from wengert._engine.core.copy_graph import rebuilt, with_args
 from wengert._engine.core.dispatch import PART, part
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph, rebuilt, with_args
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH
 from wengert._engine.core.recording import tracing_body
-from wengert._engine.core.replay import inline_graph
-from wengert._engine.core.static_params import frozen
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.template import IndexSlot
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.spec import Spec, bare, shown
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import OperandError, at, user_line
 

@@ -19,31 +19,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.reverse import gathered, pullback
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.loop_variants import set_variant, with_variants
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import RuleContext, lookup
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open, open_length
 from wengert._engine.core.tracing import deriving_level, placeholder, size_value
 from wengert._engine.core.uniform_arrays import uniform, zeros
 from wengert._engine.ops.casts import astype
 
-from .bounded_loops import (
+from .checkpoint_schedule import MOST_STATES, blocks_of, bytes_of
+from .closure_conversion import dealiased, hoisted
+from .dependence import Dependence, used_of, with_consts
+from .message_carry import body_derivative, set_variant_with_messages
+from .residuals import (
+    SplitPullback,
     buffered,
     from_buffers,
     most_steps,
     ranges_of,
     set_ranges,
+    split,
 )
-from .checkpoint_schedule import MOST_STATES, blocks_of, bytes_of
-from .closure_conversion import dealiased, hoisted
-from .dependence import Dependence, used_of, with_consts
-from .message_carry import body_derivative, set_variant_with_messages
-from .residuals import SplitPullback, split
 from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
 

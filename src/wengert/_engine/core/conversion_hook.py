@@ -47,8 +47,8 @@ import numpy as np
 from wengert.errors import FOLDER
 
 from . import recording
-from .concretization import is_differentiating
-from .dynamic_scope import Blocks, ScopedValue
+from .implicit_conversions import is_differentiating
+from .thread_state import Blocks, ScopedValue
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,18 +22,23 @@ from wengert.errors import (
     user_line,
 )
 
-from .device_arrays import DeviceValues, with_value
+from .device_arrays import (
+    LEAST_ELEMENTS,
+    DeviceValues,
+    is_large,
+    kept_with_value,
+    run_of,
+    with_value,
+)
 from .handle import Handle, _Class, is_general, wrap
-from .labelled_arrays import is_refused
-from .large_arrays import LEAST_ELEMENTS, is_large, kept_with_value, run_of
 from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
-from .node_info import NodeInfo
+from .node_properties import NodeInfo, sizes_of
 from .op import Op
 from .op_facts import SELECTS, Aliasing
+from .other_libraries import is_refused
 from .recording import _enabled, _session, recording_session, switches
 from .replaced_errors import as_users, is_users, raise_for
 from .spec import spec_of, unweakened, weakened
-from .static_params import sizes_of
 from .tracing import _Part, eager_info, record
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wengert.errors import ArgumentError, GraphError, at, user_line
 
 from . import pytree
+from .display import printed
 from .graph_nodes import selected, topological, unique_names, with_effects_in_order
 from .handle import Handle, owners_of
 from .node import INPUT, LeafOp, Node, constant, is_variable
-from .pretty_print import printed
 from .spec import bare, shown
 from .symbolic.constraints import Requirement, requirements_of
 from .tracing import infer
@@ -68,7 +68,7 @@ class BaseGraph:
     effects : tuple of Node
     cache_key : bytes or None
         Identifies the traced graph that this one was simplified from, so that a backend finds a
-        compiled program on disk without this graph (core/deferred_graph.py).
+        compiled program on disk without this graph (core/graph_classes.py).
 
     Raises
     ------

@@ -20,7 +20,7 @@ Each node gets a number, and equal nodes get the same one, in one pass over the 
 recursion.  No algebra is used: x + y equals y + x, but x + x is not 2 * x (see rewrite/ for that).
 
 `canonical` is the common form of a graph for its encoders: the keys of loop bodies
-(subgraph.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
+(graph_classes.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
 (backends/llvm/program_fingerprint.py) differ in how they encode one node.
 
 Lengths that are known only when a loop has ended ("open" lengths) get new names in each trace.
@@ -39,8 +39,8 @@ from wengert.errors import ArgumentError, at, user_line
 from .graph import BaseGraph
 from .handle import Handle
 from .node import CONSTANT, INPUT, LeafOp, Node, is_variable, owner_of
+from .node_properties import frozen, sizes_of, substituted
 from .spec import WEAK, Spec, at_sizes
-from .static_params import frozen, sizes_of, substituted
 from .symbolic.dim import OPEN, Dim
 
 

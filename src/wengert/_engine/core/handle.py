@@ -23,7 +23,7 @@ import numpy as np
 from wengert.errors import ReadOnlyError, TraceError, at, user_line
 
 from .node import INPUT, NO_PARAMS, DiscreteLeaf, LeafOp, Node, is_variable, owner_of
-from .node_info import NodeInfo
+from .node_properties import NodeInfo
 from .op import lookup
 from .recording import Session, current_trace, enable_grad, is_recording
 from .spec import Spec, spec_of

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from .copy_graph import with_replaced
 from .dispatch import PART, part
+from .graph_copies import with_replaced
 from .graph_nodes import ancestors
 from .node import Node
 

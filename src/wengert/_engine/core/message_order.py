@@ -31,11 +31,11 @@ import numpy as np
 
 from wengert.errors import TraceError, at, user_line
 
-from .dynamic_scope import Blocks, ScopedValue
 from .handle import rebind
+from .implicit_conversions import gated
 from .node import Node
-from .policy import gated
 from .spec import Spec
+from .thread_state import Blocks, ScopedValue
 
 if TYPE_CHECKING:
     from .handle import Handle

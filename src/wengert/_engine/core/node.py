@@ -25,7 +25,7 @@ import numpy as np
 
 from wengert.errors import MutatedError, at, user_line
 
-from .node_info import NodeInfo
+from .node_properties import NodeInfo
 from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Aliasing, Differentiation, Effects, Remedy
 from .spec import spec_of
 
@@ -76,7 +76,7 @@ class Node:
     serial : int
         Order of creation; larger than the serial of every argument.
     info : NodeInfo or None
-        Optional properties: spec, name, source line, hooks ... (core/node_info.py).
+        Optional properties: spec, name, source line, hooks ... (core/node_properties.py).
     version : ArrayState, DeviceValue, DeviceValues or None
         For a large array that was written to in place (array_states.py), and for values in the
         memory of a device (device_arrays.py).
@@ -302,7 +302,7 @@ class Fingerprints:
     native : callable or None
         Native code, when it has been loaded.
     load : callable or None
-        Loads it (large_arrays.py).
+        Loads it (device_arrays.py).
     count : int
         The bytes of arrays whose fingerprints NumPy has taken.
     """

@@ -15,7 +15,7 @@ The buffers of a derivative pass, as `Op.vjp_into` and `Op.jvp_into` use them.
 
 An operation on a few elements of a large array adds to the cotangent of that array in place: a
 separate contribution would be as large as the array, and mostly zeros.  The two protocols are
-implemented in `autodiff.accumulation_buffers`.
+implemented in `autodiff.eager_passes`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ from .op_facts import (
     Jump,
     Remedy,
 )
-from .shape_inference_by_example import has_sizes, probed
-from .spec import example_of, spec_of
+from .spec import example_of, has_sizes, probed, spec_of
 from .types import Array
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class RuleContext:
     linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
         `linear_operands`.
     overflowed : whether a node has overflowed, so that a slope of 0 may be 1 / inf
-        (autodiff/overflows.py).
+        (autodiff/infinities.py).
     masked : in a graph, the nodes whose (co)tangents may be zero because a branch was not taken;
         a rule that transforms whole bodies adds to them.
     """
@@ -136,7 +135,7 @@ class Op:
     promotes : bool
         Its operands are cast to a common dtype.
     native : bool
-        Eager values of large arrays are computed by native code (core/large_arrays.py).
+        Eager values of large arrays are computed by native code (core/device_arrays.py).
     is_built_in : bool
         Its rule is defined in this package, so that native code may run it.
     special_numbers : bool

@@ -13,10 +13,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .dynamic_scope import Blocks, Opening, Openings, ScopedValue
-from .fork_safe_locks import lock
 from .node import next_serial
 from .replaced_errors import Refusals, hidden
+from .thread_state import Blocks, Opening, Openings, ScopedValue, lock
 
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node

@@ -30,19 +30,18 @@ from wengert.errors import (
     user_line,
 )
 
-from . import leaked_tracers
-from .dynamic_scope import Blocks, ScopedValue
+from . import traced_inputs
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
+from .implicit_conversions import check_cast, chosen
 from .node import INPUT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node, keep
-from .node_info import NodeInfo
+from .node_properties import NodeInfo, frozen, normalized, sizes_of
 from .op import Op, lookup
-from .policy import check_cast, chosen
 from .recording import innermost_session, is_recording
 from .replaced_errors import as_users, is_users, raise_for
 from .spec import Spec, is_inexact, spec_of
-from .static_params import frozen, normalized, sizes_of
 from .symbolic.constraints import Demands, demands
 from .symbolic.dim import Dim, bounds, register_value
+from .thread_state import Blocks, ScopedValue
 from .validation import fitted
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def scope(name: str | None = None, /, **metadata: Any) -> Iterator[str]:
         raise ArgumentError(
             f"scope({name!r}): the name of a scope must be a non-empty string{at(user_line())}."
         )
-    leaked_tracers.refuse_metadata(metadata)
+    traced_inputs.refuse_metadata(metadata)
     outer = _scope.get()
     path = ScopedValue(outer if name is None else f"{outer}/{name}" if outer else name)
     noted = ScopedValue({**_metadata.get(), **metadata}) if metadata else None

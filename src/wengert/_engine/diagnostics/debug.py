@@ -25,11 +25,11 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.lazy_import import public_dir
-from wengert._engine.core.static_params import stated
+from wengert._engine.core.node_properties import stated
 from wengert._engine.core.validation import spelled
 from wengert._engine.ops import side_effects
+from wengert._engine.ops.debug_callbacks import is_logger
 from wengert._engine.ops.side_effects import Retrieved, retrieved
-from wengert._engine.ops.value_summaries import is_logger
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from .nan_switch import Switch

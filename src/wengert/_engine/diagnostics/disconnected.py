@@ -16,8 +16,8 @@ import numpy as np
 from wengert._engine.core.node import RELEASED, ConstantLeaf, Node, is_variable
 from wengert._engine.core.spec import shown
 
-from .backward_trace import ancestors, dependent, plain
 from .findings import Finding, called, named
+from .recorded_pass import ancestors, dependent, plain
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand

@@ -2,7 +2,7 @@
 
 The function is traced; if it cannot be traced (it branches on a value), one run of it is explained.
 
-    explain    the public function; it returns an `Explanation` (explanation_report.py)
+    explain    the public function; it returns an `Explanation` (findings.py)
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from wengert._engine.core import graph as core_graph
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.recording import enable_grad, note_lines
-from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.trace_notes import collected
+from wengert._engine.core.user_functions import signature_of
 from wengert._engine.graphs.captures import captured_by
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from .explanation_report import Explanation
-from .findings import Finding, unique
+from .findings import Explanation, Finding, unique
 from .graph_notes import loop_costs, notes_on
 from .slow_gradients import slow
 

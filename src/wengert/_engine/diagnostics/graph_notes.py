@@ -27,15 +27,15 @@ from typing import Any
 from wengert._engine.control_flow.checkpoint_schedule import recomputed, stored_by_count
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op_facts import LOOPS, REPLAY
 from wengert._engine.core.spec import Spec, shown
-from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.ops.cost_model import bytes_of, flops_of_body, steps_of
 
-from .backward_trace import ancestors
 from .disconnected import reason_of_stop
 from .findings import Finding, called, named
+from .recorded_pass import ancestors
 
 LARGE_CONSTANT = 1 << 20  # bytes from which a constant gets a note
 

@@ -7,7 +7,7 @@ were not taken, so these nodes are reported only if a result is computed from th
 A loop is one operation; if its result is not finite, it is run again, node by node, up to the first
 node that is to be reported.  An eager derivative is likewise run again if a result is not finite.
 
-These are the functions of `core.nonfinite_checks.Locator`:
+These are the functions of `core.runtime_checks.Locator`:
 
     NodeWatch          check a graph that runs, node by node
     rerun              run a loop or a branch again
@@ -27,11 +27,11 @@ from wengert._engine.backends.interpreter.interpreter import InterpretedProgram,
 from wengert._engine.backends.registry import Run
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, evaluated
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.node import LeafOp, Node
-from wengert._engine.core.nonfinite_checks import Checks, short
-from wengert._engine.core.static_params import substituted
-from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.node_properties import substituted
+from wengert._engine.core.runtime_checks import Checks, short
 from wengert.errors import at
 
 from .recorded_pass import backward_steps, tangents

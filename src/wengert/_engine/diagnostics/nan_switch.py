@@ -14,9 +14,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any
 
-from wengert._engine.core.dynamic_scope import ScopedValue
-from wengert._engine.core.nonfinite_checks import UNCHECKED, Checks
-from wengert._engine.core.policy import gated
+from wengert._engine.core.implicit_conversions import gated
 from wengert._engine.core.recording import (
     Session,
     current_trace,
@@ -24,6 +22,8 @@ from wengert._engine.core.recording import (
     open_session,
     paused,
 )
+from wengert._engine.core.runtime_checks import UNCHECKED, Checks
+from wengert._engine.core.thread_state import ScopedValue
 from wengert.errors import ArgumentError, NotFiniteError, at, user_line
 
 from . import nan_locator

@@ -20,11 +20,10 @@ from wengert._engine.core.node import RELEASED, Node
 from wengert._engine.core.spec import shown
 from wengert.errors import ArgumentError, DerivativeError, MutatedError, at, user_line
 
-from .backward_trace import Backward, ancestors, magnitude, run_backward
 from .disconnected import Reads, disconnected
+from .extreme_values import first_nonfinite, nonfinite_edges, nonfinite_index, origin, out_of_scale
 from .findings import Finding, unique
-from .gradient_scale import out_of_scale
-from .nonfinite_values import first_nonfinite, nonfinite_edges, nonfinite_index, origin
+from .recorded_pass import Backward, ancestors, magnitude, run_backward
 from .slow_gradients import slow, timed
 from .zero_gradients import unused_elements, vanished_cotangents
 

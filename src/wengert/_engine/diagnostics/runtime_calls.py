@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TextIO
 
-from wengert._engine.core.callback_arguments import called_at_run_time
+from wengert._engine.core.user_functions import called_at_run_time
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.ops.debug_callbacks import PendingCall, call_in_order
 from wengert.errors import ArgumentError, at, user_line

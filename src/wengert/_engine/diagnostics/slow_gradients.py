@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.node import Node, Watched
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import Op, RuleContext
-from wengert._engine.core.static_params import frozen
 
-from .backward_trace import ancestors, plain
 from .findings import Finding, named
-from .recorded_pass import contributions
+from .recorded_pass import ancestors, contributions, plain
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec

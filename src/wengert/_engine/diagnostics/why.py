@@ -16,19 +16,18 @@ import numpy as np
 from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall, Variables, name_of
 from wengert._engine.core import graph as core_graph
 from wengert._engine.core import pytree
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant, is_variable, owner_of
 from wengert._engine.core.recording import note_lines
-from wengert._engine.core.replay import inline_graph
-from wengert._engine.core.signatures import known_signature
+from wengert._engine.core.user_functions import known_signature
 from wengert._engine.graphs.graph import Graph
 from wengert.errors import ArgumentError, at, user_line
 
-from .backward_trace import ancestors
 from .disconnected import Reads
 from .findings import Finding, Findings
+from .recorded_pass import ancestors, step_by_step
 from .run_checks import DifferentiatedInput, Options, examine
-from .unrolled_loops import step_by_step
 
 if TYPE_CHECKING:
     from wengert._engine.autodiff.arguments import Derived

@@ -21,10 +21,9 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext
 from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, SELECTS, UNDERFLOW
 
-from .backward_trace import Backward, Edge, magnitude, plain
+from .extreme_values import first_nonfinite, origin
 from .findings import Finding, named
-from .nonfinite_values import first_nonfinite, origin
-from .recorded_pass import contributions, tangent_of, tangents
+from .recorded_pass import Backward, Edge, contributions, magnitude, plain, tangent_of, tangents
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand

@@ -6,21 +6,19 @@ rewritten too, from the source.
 
 Conversion
     convert.py               decides how a function is converted
-    code_facts.py            what a function uses, from its bytecode
+    source.py                what a function uses, from its bytecode; the syntax tree of a function;
+                             rewritten code on disk, for other processes
     overlay.py               a view of a module's globals, with replaced modules; the same code
                              with other globals; import, isinstance, globals, eval and exec of
                              converted functions
     namespaces.py            the replacements of numpy, scipy and math
     rewritten_functions.py   functions compiled from a rewritten syntax tree; cached
-    code_cache.py            rewritten code on disk, for other processes
 
 Static analysis
-    source.py                the syntax tree of a function
-    tree_traversal.py        the nodes of a syntax tree
+    syntax.py                the nodes of a syntax tree, and constructors of them
     names.py                 variables that statements bind and read; global and nonlocal variables
                              that a function assigns; parameters whose elements a function assigns
-    liveness.py              variables that may be read after a statement
-    definite_assignment.py   variables that may be unbound where they are read
+    data_flow.py             variables that may be read after a statement, or may be unbound
 
 State while a block is traced
     state.py                 variables and objects that a block shares with the function

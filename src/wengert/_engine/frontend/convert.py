@@ -28,10 +28,10 @@ from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note, note_not_converted
 
-from .code_facts import CodeFacts, code_facts
 from .names import note_outer_assignments
 from .namespaces import REPLACED_MODULES, has_replacement, replacement
 from .overlay import Overlay, with_overlay, writing_globals_back
+from .source import CodeFacts, code_facts
 from .state import Speculation
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ import functools
 from collections.abc import Collection, Iterable, Iterator
 from types import CodeType, FunctionType, MethodType
 
-from wengert._engine.core.bytecode_names import reads_of
 from wengert._engine.core.conversion_hook import is_library_function
+from wengert._engine.core.user_functions import reads_of
 
 from .source import definition_of
 from .state import Speculation
-from .tree_traversal import children, traverse
+from .syntax import children, traverse
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

@@ -26,9 +26,9 @@ import numpy as np
 from wengert._engine.core.array_states import is_unshared, is_unshared_view
 from wengert._engine.core.conversion_hook import NAMESPACES, NUMPY_NAMESPACES
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
-from wengert._engine.core.labelled_arrays import LabelledTensor
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
+from wengert._engine.core.other_libraries import LabelledTensor
 from wengert._engine.core.recording import current_trace
 from wengert._engine.ops.indexing.window_functions import applied
 from wengert.errors import at, user_line

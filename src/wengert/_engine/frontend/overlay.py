@@ -32,7 +32,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from wengert._engine.core.conversion_hook import converted
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from .namespaces import REPLACED_MODULES, isinstance_, replacement
 from .state import Speculation

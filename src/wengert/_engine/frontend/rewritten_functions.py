@@ -13,20 +13,20 @@ import functools
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.thread_state import lock
 
-from . import code_cache
+from . import source
 from .overlay import WRITING_BACK, Overlay, copy_metadata, overlay
 from .running import RUNTIME
-from .running.builtin_loops import register_rewriter
+from .running.builtin_operations import register_rewriter
 from .source import definition_of
 
 if TYPE_CHECKING:
-    from .rewriting import buffers
     from .rewriting import functions as rewriting
+    from .rewriting import stores
 else:  # not needed for code that is on disk
-    buffers = LazyModule("wengert._engine.frontend.rewriting.buffers")
+    stores = LazyModule("wengert._engine.frontend.rewriting.stores")
     rewriting = LazyModule("wengert._engine.frontend.rewriting.functions")
 
 _MAX_CACHED = 1024
@@ -72,9 +72,9 @@ def why_not(fun: FunctionType) -> str | None:
 
 @functools.lru_cache(maxsize=_MAX_CACHED)
 def fills_computed_arrays(code: CodeType) -> bool:
-    """Whether a function assigns elements of arrays that it computes (rewriting/buffers.py)."""
+    """Whether a function assigns elements of arrays that it computes (rewriting/stores.py)."""
     definition = definition_of(code)
-    return definition is not None and buffers.fills_computed_arrays(definition.node)
+    return definition is not None and stores.fills_computed_arrays(definition.node)
 
 
 def _code(code: CodeType, whole: bool) -> CodeType | str:
@@ -90,7 +90,7 @@ def _code(code: CodeType, whole: bool) -> CodeType | str:
 
 
 def _rewrite(code: CodeType, whole: bool) -> CodeType | str:
-    found = code_cache.find(code, whole)
+    found = source.find(code, whole)
     if found is not None:
         return found
     definition = definition_of(code)
@@ -102,7 +102,7 @@ def _rewrite(code: CodeType, whole: bool) -> CodeType | str:
         return str(error)
     except RecursionError:
         return "its source is nested too deeply"
-    code_cache.keep(code, whole, made)
+    source.keep(code, whole, made)
     return made
 
 

@@ -19,10 +19,9 @@ from wengert._engine.backends.registry import Backend
 from wengert._engine.backends.registry import backend as backend_of
 from wengert._engine.core import graph as lists
 from wengert._engine.core import pytree
-from wengert._engine.core.copy_graph import rebuilt, settled
+from wengert._engine.core.graph_copies import inline_graph, rebuilt, settled, with_placeholders
 from wengert._engine.core.handle import Handle, describe, leaf
 from wengert._engine.core.node import INPUT, Node, constant, is_variable
-from wengert._engine.core.replay import inline_graph, with_placeholders
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import spelled, word
 from wengert.errors import (

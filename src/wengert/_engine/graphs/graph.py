@@ -4,7 +4,7 @@ A graph is a function: called with arrays, it runs; called with tensors, it reco
 So transformations are done by tracing the transformed function.
 
 Nodes, their order, names and dependencies are in core/graph.py.  The methods here delegate to
-transform.py, transform.py, pickle_support.py and other packages.
+transform.py, transform.py, transform.py and other packages.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from wengert._engine.backends.registry import backend as backend_of
 from wengert._engine.core import graph as core_graph
 from wengert._engine.core import graph_fingerprint, pytree
 from wengert._engine.core.graph import Item
+from wengert._engine.core.graph_copies import inline_graph, with_placeholders
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import INPUT, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.replay import inline_graph, with_placeholders
 from wengert._engine.core.symbolic.dim import Dim
 
-from .pickle_support import reduced
 from .pytree_signature import Signature, Static, restored
 from .transform import (
     argument_specs,
@@ -39,6 +38,7 @@ from .transform import (
     built,
     copied,
     output_specs,
+    reduced,
     subgraph,
     substituted,
     traced,

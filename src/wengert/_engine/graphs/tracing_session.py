@@ -15,25 +15,25 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
-from wengert._engine.core import leaked_tracers, pytree
+from wengert._engine.core import pytree, traced_inputs
 from wengert._engine.core.assigned_parts import AssignedPart, assigned_parts
 from wengert._engine.core.conversion_hook import converted, object_changes
-from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.device_arrays import device_spec, is_on_device, refuse_on_device
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_copies import settled
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
-from wengert._engine.core.labelled_arrays import Labelled, is_labelled, values_of
+from wengert._engine.core.implicit_conversions import chosen
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.loop_variants import from_variants
 from wengert._engine.core.message_order import OrderWanted, is_used
 from wengert._engine.core.node import Node, next_serial
-from wengert._engine.core.policy import chosen
+from wengert._engine.core.other_libraries import Labelled, is_labelled, values_of
 from wengert._engine.core.recording import Session, enable_grad, tracing
 from wengert._engine.core.replaced_errors import recursed_at
-from wengert._engine.core.scalar_inputs import note_scalar_inputs
-from wengert._engine.core.signatures import known_signature
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.traced_inputs import note_scalar_inputs
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.user_functions import known_signature
 from wengert._engine.core.validation import refuse_unknown_length
 from wengert._engine.ops.messages import with_messages
 from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
@@ -173,7 +173,7 @@ def built(
 
 def _checked(graph: AnyGraph, what: str, since: int) -> AnyGraph:
     """The graph of a function, with what it uses from before the trace."""
-    leaked_tracers.refuse(graph.nodes, graph.inputs, what)
+    traced_inputs.refuse(graph.nodes, graph.inputs, what)
     if is_used():
         new = from_variants(graph.outputs)
         graph = graph.with_nodes(new) if new else graph
@@ -254,7 +254,7 @@ class _Inputs:
         try:
             yield
         finally:
-            leaked_tracers.mark_ended(self.nodes, what)
+            traced_inputs.mark_ended(self.nodes, what)
 
     def signature(
         self, arg_names: Sequence[str], args: list[Any], kwargs: dict[Any, Any]

@@ -14,30 +14,40 @@ Modified copies and parts of graphs.
 
 Nodes that depend on a replaced node are recorded again, so that shapes, dtypes and kinds are
 inferred and checked; all others are shared with the original graph, which is not changed.
+
+Pickling of graphs and computations, for process pools, as the bytes that `wengert.save` writes.
+
+A graph that cannot be saved cannot be pickled either, with the same error.  Variables are pickled
+as tensors next to these bytes, so that a graph and a tensor that it reads are still connected if
+they were pickled together.
+
+    reduced    the result of ``__reduce__`` for a graph
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from wengert._engine import serialization
 from wengert._engine.autodiff.vmap import axes_of_arguments, vmap
 from wengert._engine.core import pytree
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph, BaseGraph, Item, several
-from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
+from wengert._engine.core.graph_copies import rebuilt
+from wengert._engine.core.handle import Handle, describe, leaf, owners_of, wrap
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant, is_variable
+from wengert._engine.core.node_properties import stated
 from wengert._engine.core.op import Op, lookup
-from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import stated
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.core.symbolic.dim import Dim, names_in
-from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import derivation, placeholder, record
+from wengert._engine.core.user_functions import signature_of
 from wengert._engine.core.validation import spelled
 from wengert.errors import ArgumentError, GraphError, ShapeError, at, user_line
 
@@ -280,3 +290,38 @@ def _node(x: Any) -> Node:
             f"{at(user_line())}."
         )
     return constant(x)
+
+
+def reduced(graph: BaseGraph) -> tuple[Any, ...]:
+    """The result of ``__reduce__`` for a graph: a function and its arguments."""
+    file = io.BytesIO()
+    serialization.save(graph, file, where="full")
+    return _restored, (type(graph), file.getvalue(), owners_of(graph.variables))
+
+
+def _restored(cls: Any, data: bytes, owners: list[Any]) -> Any:
+    graph: Any = serialization.load(io.BytesIO(data))
+    replacements = {
+        v: _node_of_variable(v, o) for v, o in zip(graph.variables, owners, strict=True)
+    }
+    graph = graph.with_nodes(rebuilt(graph.nodes, replacements)) if replacements else graph
+    if type(graph) is cls:
+        return graph
+    return cls(
+        *graph.outputs,
+        inputs=graph.inputs,
+        updates=graph.updates,
+        effects=graph.effects,
+        structure=graph.structure,
+        name=graph.name,
+    )
+
+
+def _node_of_variable(variable: Node, owner: Any) -> Node:
+    """The node of a variable; for a frozen parameter, which has none, a new one."""
+    if is_variable(owner.node):
+        return owner.node  # type: ignore[no-any-return]
+    node = leaf(owner.node.value, owner, type(variable) is Node)
+    if variable.name is not None:
+        node.note(name=variable.name)
+    return node

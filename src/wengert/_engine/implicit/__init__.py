@@ -1,13 +1,13 @@
 """Implicit differentiation: derivatives of solutions of equations.
 
-solver_calls.py      the call of a solver as one node, with the rule of its derivative
+solver_calls.py      the call of a solver as one node, with the rule of its derivative; unknowns of
+                     equations that exchange messages; whether a solution satisfies the equation
 functions.py         functions of containers as graphs of leaves
 kept_graphs.py       graphs of derivatives, kept for repeated eager calls; numbers in graphs as
                      operands, so that graphs with other numbers are equal
-linear_systems.py    custom_linear_solve; unknowns_of_processes.py if it exchanges messages
-matrix_structure.py  diagonal, banded and sparse systems
-solve_methods.py     methods by name: cholesky, cg, gmres, bicgstab
-residual_check.py    whether a solution satisfies the equation
+linear_systems.py    custom_linear_solve
+linear_methods.py    diagonal, banded and sparse systems; methods by name: cholesky, cg, gmres,
+                     bicgstab
 roots.py             custom_root, implicit
 """
 

@@ -22,14 +22,13 @@ from wengert._engine.autodiff.jvp_vjp import jvp, transposed
 from wengert._engine.control_flow.closure_conversion import closed, together
 from wengert._engine.control_flow.message_carry import with_token
 from wengert._engine.core import pytree
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph, rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.message_order import NO_MESSAGES, advance, current, is_used
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.casts import astype
 from wengert.errors import DtypeError, ShapeError, StructureError, at, user_line
 

@@ -26,13 +26,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from wengert._engine.control_flow.closure_conversion import closed
-from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.graph_classes import Body, evaluated
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import Handle, describe, value_of
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.thread_state import lock
 from wengert._engine.core.tracing import placeholder
 
 from .functions import is_constant, with_constants

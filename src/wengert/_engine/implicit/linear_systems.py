@@ -33,22 +33,30 @@ from wengert._engine.core.validation import function
 from wengert._engine.ops.linalg.condition import reciprocal_condition, refuse_singular
 from wengert._engine.ops.linalg.linear_solve import adjoint
 from wengert._engine.ops.linalg.linear_solve import solve as solve_dense
-from wengert._engine.ops.linalg.packed_storage import lu_packed, solve_packed
-from wengert._engine.ops.linalg.solve_or_nan import definite_packed
+from wengert._engine.ops.linalg.packed_factors import definite_packed, lu_packed, solve_packed
 from wengert.errors import ArgumentError, at, user_line
 
 from .functions import GraphFunction, Leaves, cotangents_of, raveled
 from .kept_graphs import by_graph
-from .matrix_structure import (
+from .linear_methods import (
     MATRIX,
+    KrylovSolver,
     MatrixStructure,
     Singular,
+    checked_method,
+    solve_definite,
     solve_structured,
     structure_of,
 )
-from .solve_methods import KrylovSolver, checked_method, solve_definite
-from .solver_calls import SolverRule, solver_call
-from .unknowns_of_processes import UNCLEAR, communicator_of, means, refuse_unclear, shared
+from .solver_calls import (
+    UNCLEAR,
+    SolverRule,
+    communicator_of,
+    means,
+    refuse_unclear,
+    shared,
+    solver_call,
+)
 
 _LEAST_TRIED = 12  # unknowns of systems that are tried as positive definite
 _UNROLLED = 4  # unknowns of systems that native code solves without a call of LAPACK
@@ -152,7 +160,7 @@ class LinearSystem(SolverRule):
         Whether the matrix is its own adjoint.
     comm : Communicator or None
         The processes that have the same unknowns, if `product` exchanges messages
-        (unknowns_of_processes.py).
+        (solver_calls.py).
     is_adjoint : bool
         Whether the matrix of the system is the adjoint of that of `product`.
     of_derivative : bool
@@ -249,10 +257,7 @@ class LinearSystem(SolverRule):
         return self.adjoint(consts, self._in_messages(ts))
 
     def _in_messages(self, xs: Sequence[Any]) -> Sequence[Any]:
-        """Unknowns or their (co)tangents; if all processes have the same, as results of messages.
-
-        So it is known that they are the same, and that their cotangents are added.
-        """
+        """Unknowns or (co)tangents; if all processes have the same, as results of messages."""
         return means(xs, self.comm) if self._is_shared else xs
 
     @property
@@ -418,7 +423,7 @@ def _difference(a: Any, b: Any, spec: Any) -> Any:
 
 def matrix(product: GraphFunction, consts: Sequence[Any], specs: Sequence[Any]) -> Any:
     """The matrix of a linear function of leaves, by its products with the unit vectors."""
-    total: Any = sum([_size(s) for s in specs])
+    total: Any = sum([math.prod(s.shape) for s in specs])
     dtype = np.result_type(*[s.dtype for s in specs])
     units = lookup("eye")(rows=total, columns=total, dtype=dtype)
 
@@ -428,15 +433,11 @@ def matrix(product: GraphFunction, consts: Sequence[Any], specs: Sequence[Any]) 
     return vmap(column, out_axes=1)(units)
 
 
-def _size(spec: Any) -> Any:
-    return math.prod(spec.shape)
-
-
 def _split(flat: Any, specs: Sequence[Any]) -> list[Any]:
     """A vector as leaves of these specs."""
     leaves, start = [], 0
     for s in specs:
-        size = _size(s)
+        size = math.prod(s.shape)
         part = flat if len(specs) == 1 else flat[start : start + size]
         part = lookup("reshape")(part, shape=tuple(s.shape))
         if part.dtype != s.dtype:

@@ -32,11 +32,9 @@ from wengert.errors import ConvergenceError, StructureError, at, user_line
 
 from .functions import GraphFunction, Leaves
 from .kept_graphs import KeptGraphs, by_graph
+from .linear_methods import checked_method
 from .linear_systems import LinearSystem, Solve
-from .residual_check import tolerance, verified
-from .solve_methods import checked_method
-from .solver_calls import SolverRule, solver_call
-from .unknowns_of_processes import communicator_of
+from .solver_calls import SolverRule, communicator_of, solver_call, tolerance, verified
 
 
 def custom_root(

@@ -2,25 +2,25 @@
 
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
-labelled_calls.py      calls with objects of pandas, xarray and pint
+special_arguments.py   calls with objects of pandas, xarray and pint; which Python numbers are
+                       constants of a program
 call_signature.py      a call as a cache key; which arguments are inputs of a program
-static_numbers.py      which Python numbers are constants of a program
 captured_state.py      the captured values of a function, and the programs for them
 shape_polymorphism.py  programs for calls that differ in sizes only; fewer garbage collections
                        while a function is compiled
-simplified_graphs.py   the simplified graph, or one that is made when it is needed
-compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
-entry_dispatch.py      native entry points, one for each call signature
-pytree_fast_path.py    calls with containers, directly to a native entry point
-native_call.py         a run by the native entry point of a backend
-compiled_operation.py  a compiled graph as one operation, with compiled derivatives
-unsupported.py         raises for functions and graphs that cannot be compiled; raises for random
-                       numbers that would become constants of a program
+compiled_graph.py      the simplified graph, or one that is made when it is needed; raises for
+                       functions and graphs that cannot be compiled; raises for random numbers that
+                       would become constants of a program
+compiled_program.py    one compiled graph with its inputs, outputs, updates and effects; the default
+                       backend, and the sizes of caches
+entry_dispatch.py      native entry points, one for each call signature; calls with containers,
+                       directly to a native entry point
+compiled_operation.py  a run by the native entry point of a backend; a compiled graph as one
+                       operation, with compiled derivatives
 lowered.py             graph, loops and instructions of a program, for inspection; how it is shown,
                        as text and in notebooks; CacheInfo: the number of programs
 exporting.py           export: functions and derivatives as files for other languages
 profile_call.py        profile: time and memory of a compiled function
-settings.py            the default backend, and the sizes of caches
 """
 
 from typing import TYPE_CHECKING

@@ -24,7 +24,8 @@ from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import is_immutable
 from wengert._engine.core.device_arrays import device_spec, device_value, is_on_device
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.labelled_arrays import (
+from wengert._engine.core.implicit_conversions import chosen
+from wengert._engine.core.other_libraries import (
     Labelled,
     base_of,
     has_other_methods,
@@ -32,7 +33,6 @@ from wengert._engine.core.labelled_arrays import (
     is_labelled,
     values_of,
 )
-from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import WEAK, Spec
 from wengert.errors import ArgumentError, ConversionError, at, user_line

@@ -18,17 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.callback_arguments import originals_by
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.device_arrays import is_on_device
+from wengert._engine.core.user_functions import originals_by
 from wengert._engine.graphs.captures import Captured, captured_by
-from wengert._engine.graphs.captures.sources import CaptureSource, Location
-from wengert._engine.graphs.captures.substitution import Substitution
+from wengert._engine.graphs.captures.guards import CaptureSource, Location
+from wengert._engine.graphs.captures.traced_function import Substitution
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from .call_signature import CallSignature, Pinned, StaticArguments
-from .compiled_program import CompiledProgram
-from .settings import FAMILIES, MODES, OBJECTS
+from .compiled_program import FAMILIES, MODES, OBJECTS, CompiledProgram
 from .shape_polymorphism import ProgramFamily
 
 # Which captured arrays, and numbers that change, are inputs: all; if tracing fails, arrays and

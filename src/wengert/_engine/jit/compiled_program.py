@@ -1,4 +1,9 @@
-"""Compiled program: one compiled graph and its inputs, outputs, updates and effects.
+"""Settings of `jit`: the default backend, and the sizes of caches.
+
+All caches are bounded: a function that is always called with new signatures is compiled each time,
+but its memory does not grow.
+
+Compiled program: one compiled graph and its inputs, outputs, updates and effects.
 
 With plain arrays, the results are plain arrays.  If a tensor is involved (an argument, a variable
 or parameter that the function reads), the results are tensors, as without compilation, and the call
@@ -15,21 +20,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.backends import Backend, Executable
+from wengert._engine.backends.registry import is_backend
 from wengert._engine.core import pytree
 from wengert._engine.core.assigned_parts import Arguments, AssignedPart
-from wengert._engine.core.copy_graph import CAPTURED, rebuilt
-from wengert._engine.core.deferred_graph import completed, result_specs
 from wengert._engine.core.device_arrays import (
     DeviceValue,
     host_values,
     is_on_device,
+    load_fingerprints,
     values_together,
     with_value,
 )
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import completed, result_specs
+from wengert._engine.core.graph_copies import CAPTURED, rebuilt
 from wengert._engine.core.handle import Handle, owners_of, wrap
-from wengert._engine.core.large_arrays import load_fingerprints
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import (
     INPUT,
@@ -47,8 +53,32 @@ from wengert._engine.graphs.pytree_signature import ResultStructure, restored
 from wengert._engine.ops.messages import first_token
 from wengert.errors import TraceError, at, user_line
 
-from .compiled_operation import GraphOperation, closed, extras_of
-from .native_call import Written, entry_of, run_of, writing_entry_of
+from .compiled_operation import (
+    GraphOperation,
+    Written,
+    closed,
+    entry_of,
+    extras_of,
+    run_of,
+    writing_entry_of,
+)
+
+PREFERRED = ("llvm", "interpret")
+
+CALLS = 256  # signatures with a direct lookup, per state of captured values
+EXACT = 32  # programs for one shape each, per family
+FAMILIES = 64  # signatures that differ in more than sizes, per state
+MODES = 8  # modes of modules (training, evaluation), per family; captured values, per OBJECTS
+OBJECTS = 32  # sets of objects in the arguments, such as the `self` of a method
+ENTRIES = 4  # programs whose native entry points are tried in turn, per signature or structure
+ROUTES = 16  # signatures with native entry points
+STRUCTURES = 3  # structures of containers that are tried in turn
+
+
+def preferred_backend() -> str:
+    """The name of the default backend."""
+    return next(name for name in PREFERRED if is_backend(name))
+
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
@@ -77,7 +107,7 @@ class CompiledProgram:
     is_inline : bool
         Whether it is part of a graph built by hand, and cannot run.
     numbers : tuple of int
-        The inputs that in-place operators replaced, as they do numbers (core/scalar_inputs.py).
+        The inputs that in-place operators replaced, as they do numbers (core/traced_inputs.py).
     """
 
     def __init__(

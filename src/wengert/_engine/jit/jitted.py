@@ -6,7 +6,7 @@ A call takes the fastest path that supports it:
 
 1. a native entry point that replaces `__call__`, if all arguments are arrays and numbers
    (`_install_entry`);
-2. a native entry point behind a matcher of containers (pytree_fast_path.py);
+2. a native entry point behind a matcher of containers (entry_dispatch.py);
 3. a known program, by the key of the call;
 4. the programs of its family (shape_polymorphism.py), which traces and compiles.
 
@@ -28,32 +28,41 @@ from wengert._engine.autodiff.messages import Messages
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.assigned_parts import AssignedPart
-from wengert._engine.core.concretization import IntegersWanted, may_be_wanted
 from wengert._engine.core.conversion_hook import conversion, converted
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.labelled_arrays import Labelled
+from wengert._engine.core.implicit_conversions import IntegersWanted, gate, may_be_wanted
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.message_order import current, is_used
-from wengert._engine.core.policy import gate
+from wengert._engine.core.other_libraries import Labelled
 from wengert._engine.core.recording import recording_session, switches
+from wengert._engine.core.thread_state import lock
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, infinite_recursion, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from . import labelled_calls, lowered
+from . import lowered, special_arguments
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
-from .compiled_program import CompiledProgram
-from .entry_dispatch import Routes, entry_signature
+from .compiled_graph import (
+    check_host_callbacks,
+    refuse_generators,
+    simplified,
+    traced_without_draws,
+)
+from .compiled_program import CALLS, CompiledProgram, preferred_backend
+from .entry_dispatch import (
+    MISSED,
+    Routes,
+    Shortcut,
+    SlowPath,
+    WithoutCaptured,
+    entry_signature,
+    with_shortcut,
+)
 from .lowered import CacheInfo, Lowered
-from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_shortcut
-from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
-from .simplified_graphs import simplified
-from .static_numbers import StaticNumbers
-from .unsupported import check_host_callbacks, refuse_generators, traced_without_draws
+from .special_arguments import StaticNumbers
 
 if TYPE_CHECKING:
     from . import exporting
@@ -105,7 +114,7 @@ class Jitted(Generic[P, R]):
             if result is not MISSED:
                 return result  # type: ignore[no-any-return]
         if self._returns_labels:
-            return labelled_calls.called(self, args, kwargs)  # type: ignore[no-any-return]
+            return special_arguments.called(self, args, kwargs)  # type: ignore[no-any-return]
         if gate.count:  # Ctrl-C may have prevented the end of a block
             gate.recount()
         try:
@@ -119,7 +128,7 @@ class Jitted(Generic[P, R]):
             elif not call.handles and compiled.may_have_entry:
                 self._add_entry(state, call, compiled, args, kwargs)
         except Labelled as found:
-            return labelled_calls.called(self, args, kwargs, found)  # type: ignore[no-any-return]
+            return special_arguments.called(self, args, kwargs, found)  # type: ignore[no-any-return]
         if compiled.is_inline or (current() is not None and compiled.sends_messages):
             return self._fun(*args, **kwargs)
         if is_used() and compiled.sends_messages and compiled.is_recorded(call.fed):
@@ -157,7 +166,7 @@ class Jitted(Generic[P, R]):
 
         If tracing fails, perhaps because it needs the values of captured arrays, these become
         constants of the program, which are compared at each call. If it still fails, Python
-        integers become static arguments (static_numbers.py).
+        integers become static arguments (special_arguments.py).
         """
         with self._lock:
             first_error: Exception | None = None

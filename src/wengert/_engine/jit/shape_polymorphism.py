@@ -26,13 +26,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.core.symbolic.dim import Comparisons, Dim, names_in, valued
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.thread_state import lock
 
 from .call_signature import CallSignature
-from .compiled_program import CompiledProgram
-from .settings import EXACT
+from .compiled_program import EXACT, CompiledProgram
 
 Shapes = tuple[Any, ...]
 Compile = Callable[[CallSignature, Shapes], CompiledProgram]

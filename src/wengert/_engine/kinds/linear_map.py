@@ -6,21 +6,33 @@ takes the cotangent, the operand (for its shape and dtype only) and the other ar
 
 A view may share memory with its operand, as in NumPy; it then also defines `put`, the new base
 after a write to the view (core/handle.py).
+
+Linearity: whether a user's rule is linear, checked before it is transposed.
+
+If an operation has a rule for one mode only, the other mode is its transpose: the rule is recorded
+on variables at zero (probes) and differentiated.  The derivative of a linear rule does not depend
+on the probes.  If it does (a cotangent that is clipped, squared, divided by its norm), there is no
+transpose, and the result would be the derivative of the rule at zero.
+
+    check_linear    reject a rule whose derivative depends on the probes
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation, apply
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import Handle, link
+from wengert._engine.core.message_order import is_token
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import Aliasing
+from wengert.errors import RuleError, at
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -129,3 +141,65 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     if run is None:
         return lambda f: linear(f, **options)
     return register(LinearMap(run, **options))
+
+
+def check_linear(node: Node, cotangents: Iterable[Any], probes: Sequence[Node]) -> None:
+    """Refuse a rule that is not linear.
+
+    Parameters
+    ----------
+    node : Node
+        The node whose rule it is.
+    cotangents : iterable
+        The cotangents that were pulled back through the rule.
+    probes : sequence of Node
+        The variables that the rule was recorded on.
+
+    Raises
+    ------
+    RuleError
+        A cotangent depends on a probe.
+    """
+    targets = set(probes)
+    oldest = min((p.serial for p in probes), default=0)
+    stack = [x.node for x in cotangents if isinstance(x, Handle)]
+    seen = set(stack)
+    while stack:
+        current = stack.pop()
+        if current in targets:
+            raise RuleError(
+                f"{_name(node)} has a rule for one mode, and the other mode was needed. That would "
+                "be the transpose of the rule, but this rule is not linear in its tangents or "
+                "cotangents, so it has no transpose. Define a rule for the other mode too, or a "
+                f"rule for tangents (wengert.custom_jvp) that is linear in them{at(node.where)}."
+            )
+        for a in _used(current):
+            if a.serial >= oldest and a not in seen:
+                seen.add(a)
+                stack.append(a)
+
+
+def _used(node: Node) -> list[Node]:
+    """The operands of a node; for a loop only those that its body uses."""
+    args = node.args
+    if is_token(node.spec):  # the order of messages, not a value
+        return []
+    body = node.params.get("body")
+    if isinstance(body, Body) and len(body.inputs) <= len(args):
+        first = len(args) - len(body.inputs)
+        used = {a for n in body.nodes for a in n.inputs} | set(body.outputs)
+        condition = node.params.get("condition")
+        if isinstance(condition, Body):
+            used.update(
+                carry
+                for carry, n in zip(body.inputs, condition.inputs, strict=False)
+                if condition.consumers(condition.index(n)) or n in condition.outputs
+            )
+        inner = [a for a, n in zip(args[first:], body.inputs, strict=True) if n in used]
+        args = (*args[:first], *inner)
+    return [a for a in args if isinstance(a, Node)]
+
+
+def _name(node: Node) -> str:
+    rule = node.params.get("rule")
+    return str(getattr(rule, "name", None) or getattr(node.op, "name", "an operation"))

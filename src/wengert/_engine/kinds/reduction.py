@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation
-from wengert._engine.core.errors_ignored import call_ignoring_errors
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of
+from wengert._engine.core.thread_state import call_ignoring_errors
 
 from .batching import reduced
 from .elementwise import strong_zero

@@ -1,4 +1,13 @@
-"""Labels: what an array has beside its values, and what a derivative has.
+"""Units of pint.  A derivative has the unit of the output divided by that of the argument.
+
+    unit_of     the unit and the magnitude of a quantity
+    quantity    a quantity of a unit
+    quotient    the unit of a derivative; product: the unit of a derivative times a factor
+    factor      the number by which a value in one unit is multiplied for another
+
+A missing unit is None; a derivative of two plain arrays has none.
+
+Labels: what an array has beside its values, and what a derivative has.
 
 Labels        axes (labels of pandas or xarray) and a unit of pint; each may be missing
 Axes          the interface of the labels of axes
@@ -15,12 +24,63 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from wengert._engine.core.handle import shape_of
 from wengert.errors import StructureError, at, user_line
 
-from . import units
-
 if TYPE_CHECKING:
-    from pint import Unit
+    from pint import Quantity, Unit
 
     from wengert._engine.core.types import Array
+
+OFFSET = (
+    "Its zero is not that of the dimension, so a derivative has another unit. Convert it to one "
+    "with that zero, x.to_base_units()"
+)
+
+
+def unit_of(x: Quantity[Any]) -> tuple[Any, Any]:
+    """The unit of a quantity, None if its scale has an offset, and its magnitude."""
+    is_linear = getattr(x, "_is_multiplicative", True)
+    return (x.units if is_linear else None), x.magnitude
+
+
+def quantity(values: object, unit: Unit) -> Any:
+    """A quantity of the registry of the unit."""
+    return unit._REGISTRY.Quantity(values, unit)
+
+
+def quotient(out: Unit | None, argument: Unit | None) -> Any:
+    """The unit of a derivative; None if neither has one."""
+    if argument is None:
+        return out
+    return (argument._REGISTRY.dimensionless if out is None else out) / argument
+
+
+def product(a: Unit | None, b: Unit | None) -> Any:
+    """The unit of a product; None if neither factor has one."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a * b
+
+
+def factor(unit: Unit | None, target: Unit | None, what: str) -> float:
+    """How many of `target` are one `unit`; None stands for no unit.
+
+    Raises
+    ------
+    StructureError
+        They are of different dimensions.
+    """
+    if unit is None and target is None:
+        return 1.0
+    known = target if unit is None else unit
+    assert known is not None
+    registry = known._REGISTRY
+    unit = registry.dimensionless if unit is None else unit
+    target = registry.dimensionless if target is None else target
+    if not unit.is_compatible_with(target):
+        raise StructureError(
+            f"{what}: the units {unit} and {target} of terms of one sum have different "
+            f"dimensions. Give each tangent the unit of its argument{at(user_line())}."
+        )
+    return float(registry.Quantity(1.0, unit).to(target).magnitude)
 
 
 class Refused(Exception):
@@ -78,7 +138,7 @@ class Labels:
     def wrap(self, values: Any) -> Any:
         """An object with these labels and values."""
         if self.unit is not None:
-            values = units.quantity(values, self.unit)
+            values = quantity(values, self.unit)
         return values if self.axes is None else self.axes.wrap(values)
 
 
@@ -96,7 +156,7 @@ def derivative(values: Any, out: Labels, argument: Labels, what: str) -> Any:
     what : str
         The transformation, for messages.
     """
-    unit = units.quotient(out.unit, argument.unit)
+    unit = quotient(out.unit, argument.unit)
     of_out = None if out.axes is None or not out.axes.shape else out.axes
     of_argument = None if argument.axes is None or not argument.axes.shape else argument.axes
     if of_out is None and of_argument is None:
@@ -109,7 +169,7 @@ def derivative(values: Any, out: Labels, argument: Labels, what: str) -> Any:
                 "pandas stores no units. Return a number of chosen units, y.to(unit).magnitude"
                 f"{at(user_line())}."
             )
-        values = units.quantity(values, unit)
+        values = quantity(values, unit)
     if of_out is not None:
         if of_argument is None and shape_of(_bare(values)) == of_out.shape:
             return of_out.of_derivative().wrap(values)

@@ -25,11 +25,10 @@ import numpy as np
 import pandas as pd
 
 from wengert._engine.core.handle import dtype_of, value_of
-from wengert._engine.core.labelled_arrays import LabelledTensor, is_of_pandas
+from wengert._engine.core.other_libraries import LabelledTensor, is_of_pandas
 from wengert.errors import ArgumentError, OperandError, at, user_line
 
-from .pandas_labels import SeriesAxes, TableAxes
-from .pandas_operands import elementwise, given, product
+from .pandas_labels import SeriesAxes, TableAxes, elementwise, given, product
 
 Axis = int | str | None
 METHODS = "sum prod mean median min max var std any all".split()

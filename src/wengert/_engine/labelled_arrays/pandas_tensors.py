@@ -17,13 +17,12 @@ import numpy as np
 import pandas as pd
 
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of, wrap
-from wengert._engine.core.labelled_arrays import LabelledTensor
+from wengert._engine.core.other_libraries import LabelledTensor
 from wengert._engine.tensor.operators import BINARY, COMPARISONS, UNARY
 from wengert.errors import ArgumentError, OperandError, ReadOnlyError, TraceError, at, user_line
 
 from .pandas_functions import PandasReductions, PandasWindows, call_function, call_ufunc
-from .pandas_labels import CLASSES, SeriesAxes, TableAxes, axes_of
-from .pandas_operands import elementwise, given, product
+from .pandas_labels import CLASSES, SeriesAxes, TableAxes, axes_of, elementwise, given, product
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

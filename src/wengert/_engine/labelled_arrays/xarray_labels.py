@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from wengert._engine.core.handle import Handle, shape_of
-from wengert._engine.core.labelled_arrays import is_labelled
+from wengert._engine.core.other_libraries import is_labelled
 
 from .labels import Axes, Refused, refuse_jacobian
 

@@ -1,7 +1,7 @@
 """Named axes: arrays whose axes are addressed by name.
 
-axis_names.py   names, and the alignment of several operands
-named_array.py  Named: an array or a tensor with a name for each axis
+named_array.py  Named: an array or a tensor with a name for each axis; names, and the alignment of
+                several operands
 functions.py    dot, concatenate, stack, where
 
 A `Named` contains a plain array or a tensor, and applies operations to it, so derivatives, graphs

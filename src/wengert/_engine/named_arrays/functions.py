@@ -16,8 +16,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert.errors import ShapeError, at, user_line
 
-from .axis_names import check_distinct, names_of, position, union
-from .named_array import Named, together
+from .named_array import Named, check_distinct, names_of, position, together, union
 
 
 def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:

@@ -7,18 +7,19 @@ cost_model         the cost of a node: operations and bytes; counts of floating-
                    for `Cost.flops`
 creation           full, eye, arange
 cumulative         cumulative sums, products and extremes; linear recurrences
-debug_callbacks    calls of Python functions for debugging, in loops too
+debug_callbacks    calls of Python functions for debugging, in loops too; summaries of values in
+                   logs
 fft                discrete Fourier transforms
 indexing_batching  batching rules of getitem, setitem, scatter and scatter_add
 joining            concatenate, stack
 messages           tokens that order the messages of collective operations
 reductions         sum, prod, max, mean, variance ...
-shape_rules        shape rules of views, joins, sorting and matrices, exact for symbolic sizes
+shape_rules        shape rules that several operations share, and those of views, joins, sorting and
+                   matrices, exact for symbolic sizes
 shapes             reshape, transpose, squeeze, flip, roll, diagonals, copies
 side_effects       print, store, log and check values; ordering of such operations
 sorting            sort, argsort, searchsorted, histogram counts; convolution of sequences
 sparse_products    products with sparse matrices
-value_summaries    summaries of values in logs
 elementwise/       elementwise operations
 indexing/          reading and writing array elements by slices, masks and index arrays
 linalg/            products, linear systems, factorizations, eigenvalues

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op_facts import REPLAY, Flops
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open, names_in
 
 if TYPE_CHECKING:

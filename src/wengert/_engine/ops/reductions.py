@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.device_arrays import LEAST_ELEMENTS
 from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
-from wengert._engine.core.large_arrays import LEAST_ELEMENTS
 from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, Differentiation, Remedy, facts
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import is_decided_positive, size_value

@@ -1,4 +1,13 @@
-"""Shape rules of views, joins, sorting and matrices, exact for symbolic sizes.
+"""Shape rules that several operations share.
+
+An operation defines its rule with `@op.spec`; without a rule it is run on examples (core/op.py; if
+sizes are symbolic, core/spec.py).  Dtypes are those of NumPy.
+
+    of_elements      the shape that the operands broadcast to
+    of_matrices      shapes by a rule for the last axes
+    small_run        the spec of the result for operands with one element
+
+Shape rules of views, joins, sorting and matrices, exact for symbolic sizes.
 
 The kinds define the rules of elementwise operations, reductions and contractions.  A condition that
 cannot be decided for all sizes becomes a requirement (core/symbolic/constraints.py): the graph
@@ -8,41 +17,88 @@ raises an error for sizes that violate it.  Shapes of indexed arrays are in inde
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.node_properties import sizes_of, substituted
 from wengert._engine.core.op_facts import Effects
-from wengert._engine.core.spec import Spec
+from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast, require_at_least, require_equal
 from wengert._engine.core.symbolic.dim import Dim, bounds, spelled
-from wengert._engine.kinds.shape_rules import of_elements, of_matrices, small_run
+from wengert._engine.core.thread_state import call_ignoring_errors
 
 from . import casts, cumulative, joining, shapes, sorting
-from .elementwise import comparison, complex_parts, rounding
+from .elementwise import comparison, number_parts
 from .indexing.shapes import values_needed
-from .linalg import determinants, eigen_svd, factorizations, linear_solve, matrix_exponential
+from .linalg import determinants, eigen_svd, factorizations, linear_solve, matrix_functions
 
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Size
+
+
+def small_run(op: Operation, specs: Sequence[Spec], params: dict[str, Any]) -> Any:
+    """The spec of the result for operands whose axes have length one."""
+    small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
+    names = sizes_of(params)
+    if names:
+        params = substituted(params, dict.fromkeys(names, 1))
+    return spec_of(call_ignoring_errors(op.run, *map(example_of, small), **params))
+
+
+def of_elements(*ops: Any) -> None:
+    """Define that the result has the shape that the operands broadcast to."""
+    for op in ops:
+        _define(op, lambda specs, params: broadcast(*[s.shape for s in specs]))
+
+
+def _define(op: Any, shape_of: Callable[[Any, Any], Any]) -> None:
+    def rule(*specs: Spec, **params: Any) -> Any:
+        one = small_run(op, specs, params)
+        shape = shape_of(specs, params)
+        if isinstance(one, tuple):
+            return tuple(Spec(shape, s.dtype) for s in one)
+        return Spec(shape, one.dtype)
+
+    op.spec(rule)
+
+
+def of_matrices(op: Any, rule: Callable[..., Any]) -> None:
+    """Define the shapes of the results: `rule(*shapes, **params)`, from those of the operands.
+
+    It returns one shape, or a list of them for an operation with several results.
+    """
+
+    def spec(*specs: Spec, **params: Any) -> Any:
+        small = small_run(op, specs, params)
+        shapes = rule(*[s.shape for s in specs], **params)
+        if isinstance(small, tuple):
+            return tuple(
+                Spec(tuple(shape), s.dtype) for shape, s in zip(shapes, small, strict=True)
+            )
+        return Spec(tuple(shapes), small.dtype)
+
+    op.spec(spec)
+
 
 Shape = tuple[Any, ...]
 
 of_elements(
     casts.cast,
     casts.discretise,
-    complex_parts.real,
-    complex_parts.imag,
+    number_parts.real,
+    number_parts.imag,
     cumulative.cumprod,
     cumulative.cumsum,
     cumulative.recurrence,
     cumulative.running,
     cumulative.shift,
     comparison.isclose,
-    rounding.frexp,
-    rounding.modf,
-    rounding.round,
+    number_parts.frexp,
+    number_parts.modf,
+    number_parts.round,
     shapes.copy,
     shapes.flip,
     shapes.roll,
@@ -319,7 +375,7 @@ for _op in (linear_solve.solve, factorizations.solve_triangular):
 for _op in (
     linear_solve.inv,
     factorizations.cholesky,
-    matrix_exponential.expm,
+    matrix_functions.expm,
     determinants.det_derivative,
 ):
     of_matrices(_op, _same_square)

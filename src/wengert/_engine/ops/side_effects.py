@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.dispatch import Example, Operation, apply
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import ACTS, Aliasing, Effects
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import spec_of
+from wengert._engine.core.thread_state import lock
 from wengert.errors import GuardError, RegistryError, at, user_line
 
-from .value_summaries import entry, write_line
+from .debug_callbacks import entry, write_line
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand

@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from wengert._engine.visualization.colors import KINDS, OTHER
+from wengert._engine.visualization.node_labels import KIND_COLORS, OTHER
 
 WIDTH, MARGIN = 960.0, 20.0
 _ROW, _GAP = 26.0, 2.0
@@ -29,13 +29,13 @@ _LETTER, _CODE = 6.3, 6.6  # widths of a character of a label and of source text
 _FONT = "Helvetica, Arial, sans-serif"
 _MONO = "Menlo, Consolas, monospace"
 _COLORS = {
-    "nest": KINDS["elementwise"],
-    "straight": KINDS["reduction"],
-    "call": KINDS["contraction"],
-    "host callback": KINDS["indexing"],
-    "node": KINDS["elementwise"],
-    "loop": KINDS["opaque"],
-    "branch": KINDS["view"],
+    "nest": KIND_COLORS["elementwise"],
+    "straight": KIND_COLORS["reduction"],
+    "call": KIND_COLORS["contraction"],
+    "host callback": KIND_COLORS["indexing"],
+    "node": KIND_COLORS["elementwise"],
+    "loop": KIND_COLORS["opaque"],
+    "branch": KIND_COLORS["view"],
     "around": ("#f1f1f1", "#c4c4c4", "#5a6570"),
 }
 _KIND_NAMES = {

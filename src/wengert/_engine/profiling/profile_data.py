@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.node_info import place_of, spot_of
+from wengert._engine.core.node_properties import place_of, spot_of
 
 from .record import LineShare, StepRecord, Timing
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node_info import spot_of
+from wengert._engine.core.node_properties import spot_of
 
 _SECONDS = 0.1  # total time of the runs of one function, if the number of runs is not given
 _FEWEST_RUNS, _QUICK_SECONDS = 3, 1e-3

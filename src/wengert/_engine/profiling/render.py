@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.display import duration, memory
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 
 from .flamegraph import FlameBar, LineBar, flames
 

@@ -7,6 +7,10 @@ rule applies to any node of the resulting graph, and the time is linear in the n
 
 For all rules, the driver ensures that a replacement has the spec of the node, and is not
 differentiable if the node was not.  The original graph is not changed.
+
+A derivative traces a function again, and makes identity matrices and copies of tables anew, which
+have to become one node (`EqualConstants`).  Their bytes are read only if another constant of the
+same shape has the same elements at some places.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.graph import AnyGraph, BaseGraph
+from wengert._engine.core.graph_copies import with_args
 from wengert._engine.core.graph_fingerprint import is_stopped, leaf_key
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import (
@@ -30,17 +34,45 @@ from wengert._engine.core.node import (
     constant,
     next_serial,
 )
+from wengert._engine.core.node_properties import frozen, sizes_of
 from wengert._engine.core.op import Op, linear_in, lookup
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.tracing import SIZE, infer
 from wengert.errors import GraphError, OperandError, at
 
-from .equal_constants import EqualConstants
 from .pattern import OperationPattern, ParameterWildcard, Wildcard, WildcardBindings, number_key
 from .rule import NodeBuilder, NodeRule
 from .rule_index import RuleIndex
 from .value_properties import Facts
+
+_SAMPLES = 16  # elements that are compared first
+
+
+class EqualConstants:
+    """Constant nodes, by content."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[tuple[Any, Node]]] = {}
+
+    def first(self, value: np.ndarray[Any, Any], node: Node) -> Node:
+        """The first node that has an array with the same dtype, shape and bytes; or this one."""
+        if value.dtype.kind not in "biufc":
+            return node
+        every = max(value.size // _SAMPLES, 1)
+        key = value.dtype.str, value.shape, value.flat[::every].tobytes()
+        candidates = self._known.setdefault(key, [])
+        for other, known in candidates:
+            if other is value or _have_same_bytes(other, value):
+                return known
+        candidates.append((value, node))
+        return node
+
+
+def _have_same_bytes(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    """Signs of zeros and payloads of NaN count."""
+    one, two = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (a, b)]
+    return bool(np.array_equal(one, two))
+
 
 _MAX_DEPTH = 50  # nested applications of rules, each to the result of another
 _SMALL_BYTES = 1 << 14  # of constants whose bytes are keys

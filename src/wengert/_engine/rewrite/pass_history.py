@@ -17,13 +17,13 @@ from typing import Any
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 from wengert._engine.core.spec import bare
 from wengert._engine.core.tracing import infer
 from wengert.errors import GraphError, at, user_line
 
 from .driver import Applied
-from .loops.nested_graphs import BodyHistory
+from .loops.loop_passes import BodyHistory
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@
     matrices    uses the structure of matrices; computes fewer products (rules/contractions.py)
     stabilise   avoids overflow and cancellation
     shapes      merges and moves broadcasts, transposes and reshapes; forwards stores
-    messages    numbers from messages multiply sums, not their terms (message_factors.py)
+    messages    numbers from messages multiply sums, not their terms (whole_graph.py)
     loops       removes dead code in loops, and fuses loops (loops/)
-    prune       removes nodes that nothing needs, and dead stores (prune.py)
+    prune       removes nodes that nothing needs, and dead stores (whole_graph.py)
 
 A pass maps a graph to a graph, or is a list of rules.  The library's rules share one traversal to a
 fixed point; users' passes run separately, in order; all are repeated until nothing changes.
@@ -24,17 +24,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert._engine.core.graph import AnyGraph, check_graph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
-from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, RegistryError, at, user_line
 
 from .driver import Applied, Driver
 from .loops import loop_passes
-from .loops.nested_graphs import Bodies
-from .message_factors import with_late_factors
+from .loops.loop_passes import Bodies
 from .pass_history import PassHistory, PassRun, check
-from .prune import pruned
 from .rule import AnyRule, NodeRule, Rule
 from .rule_index import RuleIndex
 from .rules import (
@@ -43,11 +41,11 @@ from .rules import (
     contractions,
     derivative_guards,
     exponentials,
-    matrices,
     shapes,
     stabilize,
     store_forwarding,
 )
+from .whole_graph import pruned, with_late_factors
 
 Function = Callable[[Any], Any]
 ROUNDS = 10
@@ -372,7 +370,7 @@ _LIBRARY = (
     Pass("merge", merges=True, joins=True),
     Pass("algebra", algebra.RULES, joins=True),
     Pass("derivatives", derivative_guards.RULES, joins=True),
-    Pass("matrices", [*matrices.RULES, *contractions.RULES], joins=True),
+    Pass("matrices", contractions.RULES, joins=True),
     Pass("stabilise", [*stabilize.RULES, *exponentials.RULES], joins=True),
     Pass("shapes", [*shapes.RULES, *store_forwarding.RULES], joins=True),
     Pass("messages", function=with_late_factors, settles=True, enters=True),

@@ -31,13 +31,13 @@ import numpy as np
 from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.node_properties import frozen, sizes_of
 from wengert._engine.core.op import Op
 from wengert._engine.core.recording import tracing
-from wengert._engine.core.signatures import signature_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import frozen, sizes_of
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.core.tracing import derivation, placeholder
+from wengert._engine.core.user_functions import signature_of
 from wengert.errors import ArgumentError, at, user_line
 
 T = TypeVar("T")

@@ -1,4 +1,9 @@
-"""Rewrite rules as data: pattern, replacement, reason and example.
+"""RewriteContext: the interface through which rules inspect and create nodes.
+
+The driver (driver.py) implements it; rules, their conditions and the rules for properties of values
+use nothing else of the driver.
+
+Rewrite rules as data: pattern, replacement, reason and example.
 
     Rule         a pattern and its replacement, as two Python functions of NumPy
     Match        a match of a pattern, the argument of conditions
@@ -12,8 +17,8 @@ source location of the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op, lookup
@@ -30,10 +35,38 @@ from .pattern import (
     traced,
     variants,
 )
-from .rewrite_context import RewriteContext
 
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
+
+
+class RewriteContext(Protocol):
+    """Specs, numbers and properties of nodes, and new nodes."""
+
+    def spec(self, node: Node) -> Any:
+        """The spec of a node."""
+
+    def number(self, node: Node) -> Any:
+        """The number that all elements of a node equal, or None."""
+
+    def number_key(self, node: Node) -> str | None:
+        """That number as a key of patterns (pattern.py), or None."""
+
+    def has(self, node: Node, *facts: str) -> bool:
+        """Whether a node is known to have all of these properties."""
+
+    def constant(self, value: Any) -> Node:
+        """A node that holds a value."""
+
+    def filled(self, value: Any, like: Node) -> Node:
+        """An array of one number with the shape and dtype of a node."""
+
+    def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
+        """A new node in its simplest form, with the user's line of another."""
+
+    def built(self, tree: Any, bindings: Any, like: Node) -> Node:
+        """The nodes of a pattern with bound wildcards and parameters."""
+
 
 Descriptor = Any  # of an operand in the rule index: its operation, or a string like "number 1.0"
 

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.control_flow.call_rule import CustomRule
-from wengert._engine.control_flow.custom_rules import BodyRule
-from wengert._engine.control_flow.primitive_calls import PrimitiveCall, is_primitive
+from wengert._engine.control_flow.custom_rules import BodyRule, PrimitiveCall, is_primitive
 from wengert._engine.core import pytree
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import Handle, leaf
 from wengert._engine.core.node import constant, is_variable
 from wengert._engine.core.op import REGISTRY, lookup
 from wengert._engine.core.spec import WEAK, Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
 
-from . import class_registry, dim_json
+from . import class_registry, specs_json
 from .encode import KINDS, MAX_DEPTH, TYPES, LeafMark
 from .errors import Damage, brief, index, need
 from .safetensors_file import DTYPES
@@ -299,8 +298,8 @@ def read_spec(x: Any) -> Spec:
         and len(x[1]) <= _AXES,
         f"{brief(x)} is not a shape and dtype",
     )
-    shape = tuple([dim_json.read(n) for n in x[1]])
-    need(dim_json.fits(shape), f"the shape {brief(x[1])} has too many terms")
+    shape = tuple([specs_json.read(n) for n in x[1]])
+    need(specs_json.fits(shape), f"the shape {brief(x[1])} has too many terms")
     return Spec(shape, DTYPES[x[0]], len(x) == 3)
 
 
@@ -358,7 +357,7 @@ _DECODERS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
     "dtype": _of_json(_member_of(DTYPES, "dtype")),
     "type": _of_json(_member_of(TYPES, "type of numbers")),
     "ellipsis": _of_json(_ellipsis),
-    "size": _of_json(lambda x: dim_json.read(x, signed=True)),
+    "size": _of_json(lambda x: specs_json.read(x, signed=True)),
     "spec": _of_json(read_spec),
     "hole": _of_json(lambda x: IndexSlot(_integer(x))),
     "leaf": FileDecoder._leaf,

@@ -25,24 +25,23 @@ from typing import Any, TypeVar
 import numpy as np
 from optree import PyTreeSpec
 
-from wengert._engine.control_flow.custom_rules import Stated, as_bodies
-from wengert._engine.control_flow.primitive_calls import PrimitiveCall
+from wengert._engine.control_flow.custom_rules import PrimitiveCall, Stated, as_bodies
 from wengert._engine.core import pytree
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_fingerprint import OpenNames
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable, owner_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import WEAK, Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert._engine.tensor import Tensor
 from wengert.errors import ConversionError, RegistryError, StructureError, TraceError, at, user_line
 
 from . import class_registry
-from .dim_json import spelled
 from .safetensors_file import dtype_name
+from .specs_json import spelled
 
 Path = tuple[str, ...]
 Label = TypeVar("Label", str, int)  # arrays are stored by name, tensors by number

@@ -15,21 +15,21 @@ import optree
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, LeafOp, Node, is_variable
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo
 from wengert._engine.core.spec import Spec, bare, is_inexact, shown, spec_of
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.constraints import Requirement
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import SIZE
 from wengert.errors import TraceError
 
-from . import dim_json
+from . import specs_json
 from .class_registry import graph_class
 from .decode import FileDecoder, read_spec, registered
 from .errors import Damage, brief, index, need
 from .graph_json import INFO_FIELDS, TYPE_CODES
-from .verify_specs import Budget
+from .specs_json import Budget
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
@@ -284,7 +284,7 @@ def _requirement(x: Any) -> Requirement:
         type(x) is list and len(x) == 3 and type(x[1]) is bool and type(x[2]) is str,
         f"{brief(x)} is not a requirement",
     )
-    length = dim_json.read(x[0], signed=True)
+    length = specs_json.read(x[0], signed=True)
     need(type(length) is not int, f"{brief(x)} is not a requirement")
     return Requirement(length, x[1], x[2])
 

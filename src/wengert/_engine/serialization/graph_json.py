@@ -24,6 +24,7 @@ from wengert._engine.control_flow.call_rule import CustomRule
 from wengert._engine.control_flow.custom_rules import Stated
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import (
     CONSTANT,
     INPUT,
@@ -34,16 +35,14 @@ from wengert._engine.core.node import (
     is_variable,
     owner_of,
 )
-from wengert._engine.core.node_info import place_of
+from wengert._engine.core.node_properties import place_of
 from wengert._engine.core.op import REGISTRY, Op
 from wengert._engine.core.spec import bare, shown
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import SIZE
 from wengert.errors import GraphError, RegistryError, StructureError, at, user_line
 
-from .dim_json import fits, spelled
 from .encode import FileEncoder, Path, spec_json
-from .verify_specs import Budget
+from .specs_json import Budget, fits, spelled
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec

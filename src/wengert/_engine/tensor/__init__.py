@@ -2,7 +2,8 @@
 
 numpy_protocols.py         NumPy's protocols: dispatch of NumPy's functions to ours
 numpy_dispatch.py          registration of functions of wengert.numpy for those of NumPy
-operators.py               + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v
+operators.py               + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v; type
+                           aliases: operands, axes, dtypes
 methods.py                 NumPy's methods and attributes
 grad_attributes.py         .grad, .backward(), hooks, leaves: PyTorch's names
 traced_grad_attributes.py  .grad and backward while a function is traced
@@ -10,13 +11,11 @@ operand_conversion.py      the operands that operators of tensors accept, and th
                            operators of tensors and SciPy's sparse arrays
 conversion_errors.py       errors of conversions to plain data, with the code to use instead
 suggested_code.py          the user's expression, rewritten so that it accepts tensors
-loop_row.py                tensors that are rows of an array of values that a loop appended
+tensor.py                  the class, with conversion, printing, copying, pickling; tensors that are
+                           rows of an array of values that a loop appended
 tree.py                    wengert.tree: functions of nested containers
-types.py                   type aliases: operands, axes, dtypes
-tensor.py                  the class, with conversion, printing, copying, pickling
 """
 
-from . import loop_row as loop_row
 from .numpy_protocols import implements
 from .tensor import Tensor, tensor
 

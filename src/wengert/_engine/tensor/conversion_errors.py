@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.concretization import is_differentiated
 from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.implicit_conversions import is_differentiated
 from wengert._engine.core.node import INPUT, ConstantLeaf, Node, owner_of
 from wengert._engine.core.recording import current_trace
 from wengert.errors import ConversionError, TraceError, WengertError, at, user_line

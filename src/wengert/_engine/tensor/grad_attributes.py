@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.autodiff.infinities import cast
 from wengert._engine.autodiff.messages import counted_once
 from wengert._engine.autodiff.reverse import pullback, vjp_from_jvp
-from wengert._engine.autodiff.strong_zeros import cast
 from wengert._engine.autodiff.tape import tape_between, tape_to_owners
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART

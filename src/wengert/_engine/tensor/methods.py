@@ -34,8 +34,8 @@ from .operand_conversion import known, length, returned_value
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
+    from .operators import Axes, DType, Operand
     from .tensor import Tensor
-    from .types import Axes, DType, Operand
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
     repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero

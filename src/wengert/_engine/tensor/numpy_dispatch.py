@@ -17,8 +17,8 @@ import numpy as np
 
 from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
-from wengert._engine.core.labelled_arrays import has_own_functions
 from wengert._engine.core.node import Node, constant
+from wengert._engine.core.other_libraries import has_own_functions
 from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import unweakened
 from wengert._engine.core.symbolic import constraints

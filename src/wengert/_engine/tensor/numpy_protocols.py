@@ -16,10 +16,10 @@ import numpy as np
 
 from wengert._engine.core.dispatch import quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
-from wengert._engine.core.labelled_arrays import beside_tensors, has_own_functions, is_of_pandas
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import REGISTRY
+from wengert._engine.core.other_libraries import beside_tensors, has_own_functions, is_of_pandas
 from wengert._engine.kinds.elementwise import Elementwise
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise import selection

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.device_arrays import refuse_on_device
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.core.labelled_arrays import beside_tensors, is_labelled, is_of_pandas
-from wengert._engine.core.leaked_tracers import source, traced_function
+from wengert._engine.core.implicit_conversions import refuse_differentiated
 from wengert._engine.core.node import ConstantLeaf, Node
+from wengert._engine.core.other_libraries import beside_tensors, is_labelled, is_of_pandas
 from wengert._engine.core.recording import recording_session
 from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.traced_inputs import source, traced_function
 from wengert._engine.core.tracing import SIZE, size_value
 from wengert._engine.ops import joining
 from wengert.errors import ConversionError, DtypeError, TraceError, at, user_line

@@ -1,4 +1,10 @@
-"""Operators of Tensor: those of NumPy's arrays, plain, reflected and in place; indexing.
+"""Types of tensors and operands, for type checkers and editors.
+
+Array      a NumPy array of any shape and dtype
+Operand    operands of the operators of Tensor: tensors, arrays, numbers, nested sequences of them
+Axes       the `axis` argument of reductions
+
+Operators of Tensor: those of NumPy's arrays, plain, reflected and in place; indexing.
 
 Three tables map operators to operations, and `install` adds them to the class.  Values are computed
 by Python's operator on the plain values, so a tensor of a single number is about as fast as the
@@ -10,18 +16,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
-from wengert._engine.core.concretization import is_differentiating
 from wengert._engine.core.dispatch import apply, quick_binary, quick_reflected, quick_unary
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
-from wengert._engine.core.labelled_arrays import LabelledTensor
+from wengert._engine.core.implicit_conversions import is_differentiating
 from wengert._engine.core.node import NO_PARAMS, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.other_libraries import LabelledTensor
 from wengert._engine.core.recording import current_trace
-from wengert._engine.core.scalar_inputs import modified_in_place
+from wengert._engine.core.traced_inputs import modified_in_place
 from wengert._engine.ops.casts import astype
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import DtypeError, TraceError, at, user_line
@@ -33,7 +40,12 @@ from .suggested_code import suggestion
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-    from .types import Operand
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Operand: TypeAlias = Union["Tensor", ArrayLike]
+Axes: TypeAlias = int | tuple[int, ...] | None
+DType: TypeAlias = DTypeLike | None
+
 
 Method = Callable[..., Any]
 PLAIN_OPERANDS = {*NUMERIC}  # types of operands that need no conversion; `install` adds the class

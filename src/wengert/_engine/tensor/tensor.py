@@ -3,6 +3,12 @@
 This file defines construction (`Tensor(data)`, `tensor`), conversion (`numpy`, `item`, `__array__`,
 `float`), printing, copying and pickling.  A conversion that would lose a derivative silently raises
 an error that shows the code to use instead.
+
+Loop rows: tensors that are rows of the array of values that a loop appended to a list.
+
+A list may have many of them, of which few are used individually.
+
+LoopRowTensor    creates its node when it is first used (core/loop_rows.py)
 """
 
 from __future__ import annotations
@@ -13,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import display, recording
-from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.handle import (
     Handle,
@@ -24,6 +29,8 @@ from wengert._engine.core.handle import (
     value_of,
     wrap,
 )
+from wengert._engine.core.implicit_conversions import refuse_differentiated
+from wengert._engine.core.loop_rows import LoopRow, node_of, register_row, set_node
 from wengert._engine.core.node import Node, constant, is_variable
 from wengert._engine.core.other_libraries import TENSOR, Foreign
 from wengert._engine.core.replaced_errors import Refusals
@@ -337,3 +344,19 @@ def tensor(data: Any, requires_grad: bool = False, dtype: Any = None) -> Tensor:
     Tensor([1., 2.], dtype=float64, requires_grad=True)
     """
     return Tensor(data, requires_grad, dtype)
+
+
+@register_row
+class LoopRowTensor(LoopRow, Tensor):
+    """A tensor that is a row of an array."""
+
+    __slots__ = ("_block", "_index", "_made")
+
+    @property
+    def node(self) -> Node:
+        """The node of the row."""
+        return node_of(self)
+
+    @node.setter
+    def node(self, node: Node) -> None:
+        set_node(self, node)

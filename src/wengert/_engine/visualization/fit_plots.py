@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from wengert._engine.autodiff.jacobians import jacfwd
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .training_curves import COLORS, GRID, INK
+from .training_plots import COLORS, GRID, INK
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

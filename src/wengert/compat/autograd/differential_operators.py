@@ -26,7 +26,7 @@ import numpy as np
 
 from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
-from wengert._engine.core.signatures import signature_of
+from wengert._engine.core.user_functions import signature_of
 
 from ...errors import NotDifferentiableError, at, user_line
 from .errors import NotRealError

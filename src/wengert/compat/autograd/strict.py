@@ -18,8 +18,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from wengert._engine.core.concretization import is_differentiated
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.implicit_conversions import is_differentiated
 from wengert._engine.tensor.tensor import Tensor
 
 from ...errors import NotDifferentiableError, at, user_line

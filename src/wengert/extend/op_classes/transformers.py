@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.op import lookup
-from wengert._engine.core.signatures import signature_of
+from wengert._engine.core.user_functions import signature_of
 from wengert.errors import OperandError, RegistryError, at, user_line
 
 from ..style_adapter import (

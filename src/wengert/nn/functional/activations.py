@@ -19,9 +19,8 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.ops.elementwise import activations, selection
-from wengert._engine.ops.elementwise.activations import mish, silu, softsign
-from wengert._engine.ops.elementwise.exponential import log_sigmoid, sigmoid
+from wengert._engine.ops.elementwise import exponential, selection
+from wengert._engine.ops.elementwise.exponential import log_sigmoid, mish, sigmoid, silu, softsign
 from wengert._engine.ops.elementwise.exponential import softplus as softplus_of_one
 from wengert._engine.ops.elementwise.selection import relu
 from wengert._engine.ops.neural import softmax as softmax_ops
@@ -395,7 +394,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     array([-0.      , -0.158655,  0.      ,  0.841345])
     """
     if approximate == "none":
-        return activations.gelu(x)
+        return exponential.gelu(x)
     if approximate != "tanh":
         raise ArgumentError(
             f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}{at(user_line())}."

@@ -16,7 +16,7 @@ from wengert._engine.core.lazy_import import LazyModule
 
 from ...errors import ArgumentError, at, user_line
 
-_curves = LazyModule("wengert._engine.visualization.training_curves")
+_curves = LazyModule("wengert._engine.visualization.training_plots")
 
 # Figures that differ even between otherwise identical runs.
 TIMES = ("seconds",)

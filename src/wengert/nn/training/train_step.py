@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, shape_of, value_of
 from wengert._engine.core.recording import no_grad
-from wengert._engine.core.signatures import signature_of
+from wengert._engine.core.user_functions import signature_of
 from wengert._engine.core.validation import spelled
 from wengert._engine.jit import jit
 from wengert._engine.tensor.grad_attributes import backward_of_part

@@ -22,7 +22,7 @@ from wengert._engine.kinds.reduction import Axis
 from wengert._engine.ops import joining, shapes
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg import determinants, eigen_svd, linear_solve
-from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm
+from wengert._engine.ops.linalg.matrix_functions import nuclear_norm
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
 from wengert._engine.tensor.numpy_protocols import deliver
 from wengert.errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line

@@ -1,6 +1,6 @@
 """The scalar language of elementwise operations, written as ONNX nodes.
 
-The body of an elementwise operation (_engine/core/scalar_language.py) is evaluated with values that
+The body of an elementwise operation (_engine/kinds/elementwise.py) is evaluated with values that
 are names in the file.  So every elementwise operation, also of the user, can be exported if ONNX
 has operators for the functions in its body, with the same numerical stability.
 

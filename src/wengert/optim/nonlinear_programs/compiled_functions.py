@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.grad import grad
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.thread_state import lock
 from wengert._engine.jit import jit
 from wengert.sparse import Plan, sparse_hessian, sparse_jacobian
 

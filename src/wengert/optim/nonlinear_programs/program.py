@@ -27,12 +27,12 @@ from wengert._engine.autodiff.grad import grad
 from wengert._engine.control_flow.closure_conversion import closed, together
 from wengert._engine.control_flow.eager_loops import becomes_node, strong
 from wengert._engine.core import pytree
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.recording import current_trace, is_recording, tracing_body
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import KeptGraphs, with_lifted_constants

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.kinds.opaque import opaque
 from wengert.scipy.optimize.solver_operation import SolverOptions

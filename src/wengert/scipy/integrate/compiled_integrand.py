@@ -23,10 +23,10 @@ import numpy as np
 from scipy import LowLevelCallable
 
 from wengert._engine.autodiff.vmap import vmap
-from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.graph_classes import Body, evaluated, sizes_from
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body, evaluated, sizes_from
+from wengert._engine.core.thread_state import lock
 from wengert._engine.jit import jit
 from wengert._engine.ops.casts import astype
 from wengert.errors import BackendError

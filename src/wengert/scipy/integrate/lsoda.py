@@ -18,11 +18,11 @@ import numpy as np
 import scipy.integrate
 
 from wengert._engine.control_flow.eager_loops import becomes_node
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import describe, is_traced, value_of, wrap
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call

@@ -22,14 +22,14 @@ import numpy as np
 
 from wengert._engine.autodiff.jvp_vjp import jvp, transposed
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, bodies_of
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.graph_nodes import ancestors
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.implicit.functions import GraphFunction
 from wengert.errors import NotDifferentiableError, at, user_line
 

@@ -16,13 +16,13 @@ import numpy as np
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.control_flow import cond, map
 from wengert._engine.control_flow.quadrature import quadrature
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import LeafOp
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import tracing_body
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.casts import astype
 

@@ -7,7 +7,7 @@
     orth, null_space      operations: a basis of the range, and of the null space
 
 Most operations are in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
-_engine/ops/linalg/polar_decomposition.py.  A basis of a space is unique up to a rotation within the
+_engine/ops/linalg/matrix_functions.py.  A basis of a space is unique up to a rotation within the
 space; its derivative is the one without rotation.  So functions of the space, such as the
 projector, have the correct derivative, also for equal singular values.  The rank is assumed
 constant (G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
@@ -26,10 +26,10 @@ import scipy.linalg
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.ops.linalg import factorizations
-from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.condition import accepted
 from wengert._engine.ops.linalg.linear_solve import adjoint, pinv
 from wengert._engine.ops.linalg.linear_solve import hermitian as hermitian_part
-from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm, polar_factor
+from wengert._engine.ops.linalg.matrix_functions import nuclear_norm, polar_factor
 from wengert.errors import ArgumentError, ShapeError, TraceError, at, user_line
 from wengert.numpy import linalg as names
 

@@ -22,9 +22,9 @@ from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where
-from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.condition import accepted
 from wengert._engine.ops.linalg.linear_solve import adjoint
-from wengert._engine.ops.linalg.matrix_exponential import expm as exponential
+from wengert._engine.ops.linalg.matrix_functions import expm as exponential
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import counterpart, floating, known_length

@@ -1,7 +1,7 @@
 """Functions of a square matrix.
 
     logarithm, square_root, matrix_sign, fractional_matrix_power     operations
-    expm            (_engine/ops/linalg/matrix_exponential.py), expm_frechet
+    expm            (_engine/ops/linalg/matrix_functions.py), expm_frechet
     cosm, sinm, tanm, coshm, sinhm, tanhm           compositions of expm
 
 The derivative of such a function in the direction e is the upper right block of its value at
@@ -21,7 +21,7 @@ import scipy.linalg
 from wengert._engine.core.handle import value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.linalg.linear_solve import adjoint, finite, matrices, real_dtype, solve
-from wengert._engine.ops.linalg.matrix_exponential import expm as exponential
+from wengert._engine.ops.linalg.matrix_functions import expm as exponential
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import counterpart, floating

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.optimize
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.core.signatures import known_signature
+from wengert._engine.core.user_functions import known_signature
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors

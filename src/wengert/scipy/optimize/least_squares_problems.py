@@ -15,9 +15,9 @@ import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.user_functions import original
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line

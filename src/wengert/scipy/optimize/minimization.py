@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from wengert._engine.core.callback_arguments import original
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.user_functions import original
 from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 

@@ -36,9 +36,9 @@ import numpy as np
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import hessian, jacobian
 from wengert._engine.autodiff.jvp_vjp import jvp
+from wengert._engine.core.graph_classes import evaluated
 from wengert._engine.core.recording import no_grad
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.implicit.kept_graphs import by_graph
 from wengert._engine.implicit.roots import only_if

@@ -23,14 +23,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.graph_classes import Body, evaluated
+from wengert._engine.core.graph_copies import inline_graph
 from wengert._engine.core.handle import wrap
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.recording import tracing_body
-from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import frozen
-from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.thread_state import lock
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.implicit.kept_graphs import KeptGraphs
 from wengert._engine.jit import jit

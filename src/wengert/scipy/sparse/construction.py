@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
-from wengert._engine.core.static_params import frozen
 
 from .arrays import CLASSES, SparseArray, as_sparse, coo_array
 from .conversion import coordinates

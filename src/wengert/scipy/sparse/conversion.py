@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from wengert._engine.core.handle import shape_of
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
-from wengert._engine.core.static_params import frozen
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 from wengert.errors import ConversionError, ShapeError, at, user_line
 

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
-from wengert._engine.core.static_params import frozen
 from wengert._engine.tensor.operand_conversion import known
 from wengert.errors import ConversionError, TraceError, at, user_line
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.thread_state import lock
 from wengert._engine.ops import casts
 from wengert._engine.ops.indexing.getitem import IndexSlot
 

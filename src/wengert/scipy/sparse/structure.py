@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 _MAX_KEPT = 256
 _MAX_OF_KEY = 8

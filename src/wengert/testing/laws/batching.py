@@ -17,7 +17,7 @@ from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.core.spec import Spec, spec_of
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.graphs.trace import trace
 from wengert.errors import CheckError, ShapeError, TraceError, WengertError
 

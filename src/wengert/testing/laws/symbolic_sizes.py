@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.spec import Spec, spec_of
-from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.core.symbolic.constraints import dim
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
 from wengert._engine.ops.creation import positions

@@ -17,10 +17,10 @@ import numpy as np
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.device_arrays import DeviceValue, host_values, is_on_device
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.thread_state import lock
 from wengert.errors import ConversionError, GuardError, MatrixError, at, user_line
 
 from ..interpreter_timing import timed_by_nodes
@@ -35,7 +35,7 @@ from .program import DeviceProgram
 from .variables import argument, values_on_device, write_on_device
 
 if TYPE_CHECKING:
-    from wengert._engine.core.nonfinite_checks import Checks
+    from wengert._engine.core.runtime_checks import Checks
     from wengert._engine.profiling.record import Timing
 
     from ..interpreter.interpreter import Interpreter

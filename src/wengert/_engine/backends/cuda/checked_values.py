@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.node import LeafOp
-from wengert._engine.core.subgraph import bodies_of
 
 from ..llvm.codegen.loop_nests import LoopNest
 from ..llvm.ir.index_analysis import Index

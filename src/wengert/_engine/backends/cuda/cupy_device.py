@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.device_arrays import MemoryInfo, is_on_device
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 from wengert.errors import BackendError, at, user_line
 
 from .device import Launch

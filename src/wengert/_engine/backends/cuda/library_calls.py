@@ -17,10 +17,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.node_properties import substituted
 from wengert._engine.core.op import lookup
 from wengert._engine.core.replaced_errors import raise_for
-from wengert._engine.core.static_params import substituted
+from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert.errors import MatrixError
 
 from ..interpreter.interpreter import refusal

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import bodies_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import spelled
 
 from ..llvm.ir.ir_builder import ModuleBuilder

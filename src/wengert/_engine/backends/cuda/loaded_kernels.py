@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..llvm.ir.processors import compiling_for

@@ -28,7 +28,7 @@ from numpy.linalg import LinAlgError
 
 from wengert._engine.ops.linalg.factorizations import TRANS
 from wengert._engine.ops.linalg.linear_solve import solve
-from wengert._engine.ops.linalg.solve_or_nan import nan_of
+from wengert._engine.ops.linalg.packed_factors import nan_of
 
 from ..llvm.codegen.reductions import MutableValue
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import LOOP
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 
 from ..llvm.ir.processors import compiling_for

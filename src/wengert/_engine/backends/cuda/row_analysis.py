@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 
 from ..llvm.ir.index_analysis import FlatIndex, Index, Length, counter, counters, is_one, size_of

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.subgraph import Body
 
 from ..llvm.ir.index_analysis import Length
 from .row_folding import folded, merged

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.copy_graph import rebuilt, with_args
-from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt, with_args
 from wengert._engine.core.graph_fingerprint import OpenNames, leaf_key, node_key
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import bare
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert._engine.core.tracing import record
 
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import record
 
 from ...core.symbolic.dim import Length, is_open, names_in

@@ -25,7 +25,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 
 from ..llvm.ir.index_analysis import Length
 from ..llvm.lowering.loop_ir import Expr

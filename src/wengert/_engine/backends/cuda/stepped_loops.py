@@ -17,12 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert._engine.control_flow.checkpoint_schedule import (
+    OperandGroups,
     blocks_of,
     offsets_of,
     reversal,
     stored_by_count,
 )
-from wengert._engine.control_flow.replay_operands import OperandGroups
 from wengert._engine.core.spec import Spec
 from wengert.errors import GuardError
 
@@ -216,7 +216,7 @@ class _Snapshots:
 def replay(
     run: BodyRuns, operands: Sequence[Any], params: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Any, ...]:
-    """The backward pass of a checkpointed loop (control_flow/recompute.py)."""
+    """The backward pass of a checkpointed loop (control_flow/checkpointed_loop.py)."""
     device = run.device
     parts = OperandGroups([*operands], params)
     count = params["length"]

@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.errors_ignored import errors_ignored
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, located
 from wengert._engine.core.node import LeafOp, Node, is_variable
+from wengert._engine.core.node_properties import substituted
 from wengert._engine.core.op import Op
 from wengert._engine.core.replaced_errors import as_users, is_users, mark, raise_for
 from wengert._engine.core.runtime_checks import lookup_error
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import substituted
-from wengert._engine.core.subgraph import Body, located
 from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.thread_state import errors_ignored
 from wengert._engine.core.tracing import SIZE
 from wengert._engine.core.types import Operand
 from wengert._engine.ops.cost_model import bytes_of

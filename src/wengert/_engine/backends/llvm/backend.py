@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.thread_state import lock
 
 from .abi import is_available
 from .abi.dispatch import LayoutDispatch, layout_of

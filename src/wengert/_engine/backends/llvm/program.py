@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Length, names_in
 
 from .abi import entry_text

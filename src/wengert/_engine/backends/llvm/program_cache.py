@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.cache import disk_cache
-from wengert._engine.cache.library_sources import library_sources
-from wengert._engine.core.deferred_graph import result_specs
+from wengert._engine.cache.disk_cache import library_sources
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import result_specs
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec

@@ -26,11 +26,11 @@ import numpy as np
 
 from wengert._engine.core.dispatch import PART, Operation
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_fingerprint import canonical
 from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Dim, Quotient
 from wengert._engine.ops.indexing.template import IndexSlot
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, SupportsIndex, Union
 
+from wengert._engine.core.thread_state import lock
 from wengert.errors import FOLDER, TracedBranchError, at, user_line
 
-from ..fork_safe_locks import lock
 from . import polynomial
 from .polynomial import Product
 

@@ -35,9 +35,9 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from wengert._engine.frontend.syntax import children, load, located, traverse
+
 from ..names import function_scope
-from ..tree_traversal import children, traverse
-from .syntax import load, located
 
 RESULT, RETURNED = "__wg_result__", "__wg_returned__"
 

@@ -1,4 +1,18 @@
-"""Rewrite conditions, stores and calls inside of statements as calls of functions in `running`.
+"""Rewrite conditions, stores and calls inside of statements, and handlers of exceptions.
+
+Handlers of exceptions, which must not catch the refusals of a trace.
+
+    try:                         try:
+        a                            with handling(lambda: (E,)):
+    except E:            ->              a
+        b                        except refused():    # what wengert refuses, while it traces
+                                     raise
+                                 except E:
+                                     b
+
+with_refusals    the transformation
+
+Rewrite conditions, stores and calls inside of statements as calls of functions in `running`.
 
 a and b, a or b          and_(a, lambda: b), or_(a, lambda: b)
 not a                    not_(a)
@@ -6,8 +20,8 @@ a if c else b            if_expression(c, lambda: a, lambda: b)
 a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
 a in b                   contained(a, b)
 A[i] = x, A.b = x        before_store(A)[i] = x, before_store(A, "b").b = x
-[f(i) for i in xs]       a function with a loop (comprehensions.py)
-y                        bound(y, "y")       if y may be unbound (definite_assignment.py)
+[f(i) for i in xs]       a function with a loop (simplified.py)
+y                        bound(y, "y")       if y may be unbound (frontend/data_flow.py)
 f(x)                     callee(f)(x)        (calls.py)
 
 Expressions    the transformation
@@ -23,14 +37,65 @@ Calls    the transformation, including nested functions
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..tree_traversal import children, copied
-from .comprehensions import Comprehensions, choose_call
-from .exception_handlers import with_refusals
-from .global_stores import stores_global
-from .syntax import call, load, located, mangled, string, thunk
+from wengert._engine.frontend.syntax import (
+    call,
+    children,
+    copied,
+    load,
+    located,
+    mangled,
+    string,
+    thunk,
+    traverse,
+)
+
+from .simplified import Comprehensions, choose_call
+from .stores import stores_global
+
+_OURS = frozenset(("TraceError", "TracedBranchError", "ConversionError", "WengertError"))
+
+
+def with_refusals(node: ast.Try, traces: bool) -> None:
+    """Insert the handler of refusals, unless the user's handlers name exceptions of wengert.
+
+    Parameters
+    ----------
+    node : ast.Try
+        Is modified.
+    traces : bool
+        Whether a trace of it is built, so that exceptions that depend on values are refused.
+    """
+    if not node.handlers or _names_ours(node.handlers):
+        return
+    handler = ast.ExceptHandler(call("refused"), None, [ast.Raise()])
+    handler = ast.copy_location(handler, node.handlers[0])
+    if traces:
+        with_handling = ast.With([ast.withitem(call("handling", _types(node.handlers)))], node.body)
+        node.body = [located(node.body[0], with_handling)]
+    node.handlers.insert(0, located(node.handlers[0], handler))
+
+
+def _types(handlers: Sequence[ast.ExceptHandler]) -> ast.expr:
+    """A function that gives the exceptions of handlers, None for all."""
+    types = [copied(h.type) for h in handlers if h.type is not None]
+    if len(types) < len(handlers):
+        return thunk(string(None))
+    parts: list[ast.expr] = []
+    for t in types:
+        parts += t.elts if isinstance(t, ast.Tuple) else [t]
+    return thunk(ast.Tuple(parts, ast.Load()))
+
+
+def _names_ours(handlers: Sequence[ast.ExceptHandler]) -> bool:
+    names = [n for h in handlers if h.type is not None for n in traverse(h.type)]
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _OURS)
+        or (isinstance(n, ast.Name) and n.id in _OURS)
+        for n in names
+    )
 
 
 class Calls(ast.NodeTransformer):

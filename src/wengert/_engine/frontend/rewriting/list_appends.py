@@ -34,9 +34,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from wengert._engine.frontend.syntax import children, load, located, traverse
+
 from ..names import captured_in, declared
-from ..tree_traversal import children, traverse
-from .syntax import load, located
 
 _BLOCKS = (ast.For, ast.While, ast.If)
 _SCOPES = (

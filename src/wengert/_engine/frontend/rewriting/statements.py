@@ -34,14 +34,8 @@ import ast
 import contextlib
 from collections.abc import Callable, Iterable, Sequence, Set
 
-from ..liveness import Liveness
-from ..names import bound_in, function_scope
-from .comprehensions import Comprehensions
-from .exception_handlers import with_refusals
-from .expressions import Expressions
-from .global_stores import stores_global
-from .list_appends import Appends, append_of
-from .syntax import (
+from wengert._engine.frontend.data_flow import Liveness
+from wengert._engine.frontend.syntax import (
     call,
     load,
     located,
@@ -52,6 +46,12 @@ from .syntax import (
     strings,
     thunk,
 )
+
+from ..names import bound_in, function_scope
+from .expressions import Expressions, with_refusals
+from .list_appends import Appends, append_of
+from .simplified import Comprehensions
+from .stores import stores_global
 
 _ITEM = runtime_name("item")
 _ASSUMED_ITERATIONS = 8  # of an inner loop whose number of iterations is not a constant
@@ -238,7 +238,7 @@ class Statements:
         return located(node, ast.Expr(call("assert", node.test, message)))
 
     def _facts(self, node: ast.For | ast.While, assigned: set[str]) -> list[ast.expr]:
-        """The fields of `LoopFacts` (running/loop_facts.py), in order."""
+        """The fields of `LoopFacts` (running/builtin_operations.py), in order."""
         body = ast.Module(list(node.body), [])
         stops = getattr(node, "stops", ())
         head = self._live.head.get(node, frozenset())

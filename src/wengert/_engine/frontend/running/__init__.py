@@ -4,7 +4,9 @@ Each of them behaves as Python does if the values that decide are known, and add
 graph if they are traced.
 
 loops.py            ``for`` and ``while``; whether a block can use traced values
-loop_facts.py       what is known about a loop before it is traced
+builtin_operations.py ``and``, ``or``, ``not`` and chained comparisons; sum, any, all, min and max
+                      of traced arrays, as loops; sorted, and min and max with keys, of traced
+                      numbers; what is known about a loop before it is traced
 loop_tracer.py      traces the body of a loop until its carry is complete
 loop_node.py        adds the node of a loop
 iterables.py        range, zip, enumerate and reversed, with items by index; np.ndenumerate and
@@ -12,6 +14,7 @@ iterables.py        range, zip, enumerate and reversed, with items by index; np.
 list_appends.py     what loops and branches append to lists; what the iterations of a loop append,
                     as outputs of its node
 chosen_elements.py  elements of lists and dicts at indices and keys that are not known
+object_changes.py   statements and calls that change Python objects
 filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
 branch_stores.py    stores to elements in a branch, moved behind it
@@ -20,12 +23,8 @@ shared_memory.py    arrays from outside that branches bind variables to; views t
                     made, made again after it
 loop_memory.py      the same for loops
 appended_arrays.py  the same for elements of lists that loops fill
-booleans.py         ``and``, ``or``, ``not`` and chained comparisons
 calls.py            calls and assertions; try statements, which catch no refusals; strings made of
                     traced values
-builtin_loops.py    sum, any, all, min and max of traced arrays, as loops; sorted, and min and max
-                    with keys, of traced numbers
-object_changes.py   statements and calls that change Python objects
 
 block_tracing.py    traces a loop body or branch separately from its function
 values.py           the numeric leaves of variables, and common specs
@@ -39,8 +38,8 @@ from wengert._engine.core.runtime_checks import handling
 
 from .. import namespaces
 from . import (
-    booleans,
     branches,
+    builtin_operations,
     calls,
     chosen_elements,
     list_appends,
@@ -55,11 +54,11 @@ RUNTIME: dict[str, Any] = {
     "__wg_while__": loops.while_,
     "__wg_if__": branches.if_,
     "__wg_if_expression__": branches.if_expression,
-    "__wg_and__": booleans.and_,
-    "__wg_or__": booleans.or_,
-    "__wg_not__": booleans.not_,
-    "__wg_contained__": booleans.contained,
-    "__wg_chain__": booleans.chain,
+    "__wg_and__": builtin_operations.and_,
+    "__wg_or__": builtin_operations.or_,
+    "__wg_not__": builtin_operations.not_,
+    "__wg_contained__": builtin_operations.contained,
+    "__wg_chain__": builtin_operations.chain,
     "__wg_append__": list_appends.append_,
     "__wg_consumed__": calls.consumed,
     "__wg_callee__": calls.callee,

@@ -20,8 +20,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from wengert._engine.core.branch_aliases import forget_all
-from wengert._engine.core.concretization import IntegersWanted, want
 from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views, wrap
+from wengert._engine.core.implicit_conversions import IntegersWanted, want
 from wengert._engine.core.loop_rows import LoopRow, row_of_array, source_of
 from wengert._engine.core.message_order import OrderWanted
 from wengert._engine.core.node import Node

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.graph_classes import local_sizes
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.ops.casts import astype
 
 from .values import placeholder_value

@@ -5,7 +5,7 @@
     assert c, message assert_(c, lambda: message)
 
 callee     the function to call instead of another one
-consumed   a call with a generator expression (rewriting/comprehensions.py)
+consumed   a call with a generator expression (rewriting/simplified.py)
 assert_    an assertion
 
 The ``try`` statements of the user's: they catch the exceptions of Python, and no refusals.
@@ -45,18 +45,18 @@ from wengert._engine.core.recording import current_trace
 from wengert._engine.core.replaced_errors import hidden
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
+from wengert._engine.frontend.source import code_facts
 from wengert._engine.ops.casts import astype
 from wengert.errors import ConversionError, TraceError, at, user_place
 
-from .. import code_cache
-from ..code_facts import code_facts
+from .. import source
 from ..names import note_outer_assignments
 from ..namespaces import new_array, replacement
 from ..source import definition_of
 from ..state import NotTraceable, Speculation
-from . import builtin_loops
+from . import builtin_operations
 from .branches import if_expression
-from .builtin_loops import extreme_by, sort_list, sorted_
+from .builtin_operations import extreme_by, sort_list, sorted_
 from .iterables import enumerate_, is_unknown_length, items_of, range_, reversed_, zip_
 from .object_changes import REPLACEMENTS, TYPE_REPLACEMENTS, check_method, returning_new
 from .values import as_bool, weakly_typed
@@ -211,7 +211,7 @@ def _of_user_function(f: Any) -> Any:
 
 def _has_source(code: CodeType) -> bool:
     """Whether the source of a code object is available, and belongs to it."""
-    return code_cache.find(code, True) is not None or definition_of(code) is not None
+    return source.find(code, True) is not None or definition_of(code) is not None
 
 
 def assert_(condition: object, message: Callable[[], Any] | None) -> None:
@@ -278,8 +278,8 @@ def _extreme(name: str) -> Callable[..., Any]:
             return extreme_by(name, args[0] if len(args) == 1 else args, kwargs["key"])
         has_several = len(args) > 1 and not kwargs
         if len(args) == 1 and not kwargs and (values := _traced_sequence(args[0])) is not None:
-            loop = builtin_loops.min_ if name == "min" else builtin_loops.max_
-            return builtin_loops.looped(loop)(values)
+            loop = builtin_operations.min_ if name == "min" else builtin_operations.max_
+            return builtin_operations.looped(loop)(values)
         if not has_several or not any(is_traced(a) for a in args):
             return builtin(*args, **kwargs)
         best = args[0]
@@ -303,7 +303,7 @@ def _filtered(condition: Any, values: Any) -> Any:
         return filter(condition, values)
     elements = values if items_of(values) is not None else list(values)
     function = (lambda v: v) if condition is None else callee(condition)
-    chosen = builtin_loops.looped(builtin_loops.filter_)(function, elements)
+    chosen = builtin_operations.looped(builtin_operations.filter_)(function, elements)
     return iter(chosen) if type(chosen) is list else chosen
 
 
@@ -331,7 +331,7 @@ def _loop_or_builtin(builtin: Any, loop: Any, *defaults: object) -> Callable[...
         values = _traced_sequence(args[0]) if args else None
         if values is None or kwargs or len(args) > 1 + len(defaults):
             return builtin(*args, **kwargs)
-        return builtin_loops.looped(loop)(values, *args[1:], *defaults[len(args) - 1 :])
+        return builtin_operations.looped(loop)(values, *args[1:], *defaults[len(args) - 1 :])
 
     return call
 
@@ -347,13 +347,13 @@ _REPLACEMENTS: dict[Any, Any] = {
     **REPLACEMENTS,
     builtins.min: _extreme("min"),
     builtins.max: _extreme("max"),
-    builtins.sum: _loop_or_builtin(builtins.sum, builtin_loops.sum_, 0),
-    builtins.any: _loop_or_builtin(builtins.any, builtin_loops.any_),
+    builtins.sum: _loop_or_builtin(builtins.sum, builtin_operations.sum_, 0),
+    builtins.any: _loop_or_builtin(builtins.any, builtin_operations.any_),
     builtins.sorted: sorted_,
     builtins.len: _length,
     builtins.repr: string_type(builtins.repr),
     builtins.format: string_type(builtins.format),
-    builtins.all: _loop_or_builtin(builtins.all, builtin_loops.all_),
+    builtins.all: _loop_or_builtin(builtins.all, builtin_operations.all_),
 }
 _TYPE_REPLACEMENTS: dict[type, Any] = {
     **TYPE_REPLACEMENTS,

@@ -39,10 +39,10 @@ from wengert._engine.core.handle import (
     shape_of,
     wrap,
 )
-from wengert._engine.core.intervals import interval
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.traced_inputs import interval
 from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.indexing.slice_ends import linear, note_range
 from wengert.errors import TraceError, at, user_place

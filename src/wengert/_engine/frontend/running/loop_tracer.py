@@ -22,9 +22,9 @@ from wengert._engine.core.handle import Handle, is_traced, make_ambiguous, rebin
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
-from wengert._engine.core.scalar_inputs import is_array, modified_in_place
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, bounds
+from wengert._engine.core.traced_inputs import is_array, modified_in_place
 from wengert._engine.core.tracing import placeholder, record
 from wengert._engine.ops.casts import astype
 
@@ -32,10 +32,9 @@ from ..assignment_targets import containers
 from ..state import UNBOUND, NotTraceable, SharedVariables, Speculation, cell_value, subject
 from .appended_arrays import relate_appended, writes_appended
 from .block_tracing import SliceLengths, TracedBlock, arrays_of, refuse_references, traced
-from .booleans import and_, not_
+from .builtin_operations import LoopFacts, and_, not_, stopped
 from .iterables import Items, note_counter_range, size_or_value
 from .list_appends import LoopAppends
-from .loop_facts import LoopFacts, stopped
 from .loop_memory import LoopMemory
 from .loop_node import loop_node, strongly_typed
 from .stacked_lists import LONGEST_OF_COPIES, ListNeeded, StackedList, stacking

@@ -33,11 +33,10 @@ from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import with_slice_lengths
-from .booleans import not_
 from .branches import if_
+from .builtin_operations import LoopFacts, not_, stopped
 from .filled_lists import tested
 from .iterables import Items, UnrolledRange, has_traced_items, items_of
-from .loop_facts import LoopFacts, stopped
 from .stacked_lists import ListNeeded
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ records their values at one time, but a later call must use the current ones.  S
 are inputs of the program, passed at each call ("fed"), and everything else is guarded: at each call
 it is compared with its value at tracing time.
 
-sources.py       how a captured value is read again: from a cell, a dict, a list
-guards.py        comparisons of captured values with those at tracing time
+guards.py        how a captured value is read again: from a cell, a dict, a list; properties of
+                 classes that determine how attributes are read; comparisons of captured values with
+                 those at tracing time
 discovery.py     the search for the captured values of a function
-traced_part.py   the part of a function that runs while it is traced, without its callbacks
+traced_function.py the part of a function that runs while it is traced, without its callbacks; the
+                   function with other arrays instead of captured ones
 object_search.py attributes of objects and classes, as a part of the search; what a search has
                  found so far
-objects.py       properties of classes that determine how attributes are read
 records.py       guards and fed arrays in the form that native code reads
-substitution.py  the function with other arrays instead of captured ones
 captured.py      guards and fed arrays of one trace, checked together at each call
 """
 

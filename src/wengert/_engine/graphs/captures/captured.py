@@ -15,8 +15,7 @@ from wengert._engine.core.conversion_hook import is_library_module
 from wengert._engine.core.device_arrays import is_numeric_array
 from wengert._engine.core.lazy_import import LazyModule
 
-from .guards import Guard, SameObject, is_number
-from .sources import ABSENT, CaptureSource, FedNumber, Kind
+from .guards import ABSENT, CaptureSource, FedNumber, Guard, Kind, SameObject, is_number
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import capture_guards

@@ -27,7 +27,6 @@ from inspect import getattr_static
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-from wengert._engine.core.bytecode_names import Reads
 from wengert._engine.core.conversion_hook import (
     is_immutable,
     is_library_class,
@@ -37,13 +36,26 @@ from wengert._engine.core.conversion_hook import (
 )
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import is_variable
+from wengert._engine.core.user_functions import Reads
 
 from .captured import Captured, CapturedObject
-from .guards import Content, KeyOrder, SameObject, Test
+from .guards import (
+    ABSENT,
+    CaptureSource,
+    Content,
+    FedNumber,
+    KeyOrder,
+    Kind,
+    Location,
+    SameObject,
+    Test,
+    has_own_code,
+    is_iterator,
+    is_searched,
+    name_of,
+)
 from .object_search import INIT, ObjectSearch
-from .objects import has_own_code, is_iterator, is_searched, name_of
-from .sources import ABSENT, CaptureSource, FedNumber, Kind, Location
-from .traced_part import traced_part
+from .traced_function import traced_part
 
 _MIN_COPIED = 200  # elements; longer containers of plain values are compared as a whole
 _MAX_ROUNDS = 20

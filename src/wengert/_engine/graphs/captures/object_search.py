@@ -40,28 +40,29 @@ from wengert._engine.core.device_arrays import is_numeric_array
 
 from .captured import CapturedObject
 from .guards import (
+    ABSENT,
+    CaptureSource,
     Guard,
+    Kind,
+    Location,
     SameObject,
     Test,
     bits,
+    draws,
     equals,
     has_bits,
     has_elements,
-    is_number,
-    is_same,
-)
-from .objects import (
-    draws,
     has_own_getattr,
     has_unnamed_reads,
     holds_functions,
     is_network_module,
+    is_number,
     is_of_python,
     is_plain,
+    is_same,
     slots,
     weakly,
 )
-from .sources import ABSENT, CaptureSource, Kind, Location
 
 
 class SearchState:

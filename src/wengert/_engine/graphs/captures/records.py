@@ -34,8 +34,7 @@ from wengert._engine.backends.llvm.abi.cpython_layout import (
     TYPE,
 )
 
-from .guards import Content, Guard, KeyOrder, SameObject
-from .sources import ABSENT, CaptureSource, FedNumber, Kind
+from .guards import ABSENT, CaptureSource, Content, FedNumber, Guard, KeyOrder, Kind, SameObject
 
 
 class Captures(Protocol):

@@ -2,7 +2,7 @@
 
 Each entry states what is specific to the operation:
 
-    body      the value of one element, in the scalar language `s` (core/scalar_language.py)
+    body      the value of one element, in the scalar language `s` (kinds/elementwise.py)
     ufunc     NumPy's function on arrays
     oracle    an independent reference for the tests, in mpmath's functions
     partials  for each operand the map t -> partial * t, in wengert operations, so that it can be

@@ -36,9 +36,8 @@ from wengert._engine.kinds.linear_map import LinearMap, linear
 from ..creation import positions
 from ..joining import holds_handles, stacked
 from . import masks, window_access
-from .computed_lengths import is_one, length_pairs, of_last_stores, with_lengths
 from .selection import Selection, selection, written_where
-from .shapes import chosen_shape
+from .shapes import chosen_shape, is_one, length_pairs, of_last_stores, with_lengths
 from .slice_ends import is_same_node
 from .template import IndexSlot as IndexSlot
 from .template import add_at, detached, is_unique

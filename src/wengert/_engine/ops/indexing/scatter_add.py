@@ -22,9 +22,8 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
 
-from .computed_lengths import length_pairs
 from .getitem import IndexSlot, getitem, scatter
-from .shapes import chosen_shape
+from .shapes import chosen_shape, length_pairs
 from .template import add_at, join_index
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
-from wengert._engine.core.intervals import interval
 from wengert._engine.core.node import CONSTANT, LeafOp, Node, constant
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
-from wengert._engine.core.static_params import frozen
 from wengert._engine.core.symbolic.dim import Dim, bounds, is_open
+from wengert._engine.core.traced_inputs import interval
 from wengert._engine.core.tracing import SIZE, size_value
 from wengert.errors import at, user_line
 

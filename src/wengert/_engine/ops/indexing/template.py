@@ -7,6 +7,13 @@ ellipsis and None form the template, a static parameter.
     split_index    splits an index into template and operands; `join_index` is the inverse
     is_unique      whether no element can be selected twice
     add_at         z[index] += t, accumulating repeated indices
+
+Indices that may be out of bounds inside of a ``try`` statement that expects this.
+
+    try: v = x[k]            # in a compiled program the index is checked when it runs
+    except IndexError: v = 0.0
+
+refuse_caught    refuse computed indices that are not known to be in range
 """
 
 from __future__ import annotations
@@ -16,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
+from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.runtime_checks import may_be_caught
 from wengert._engine.core.symbolic.dim import Dim, is_open
-from wengert.errors import DtypeError, at, user_line
+from wengert._engine.ops.joining import stacked
+from wengert.errors import DtypeError, TraceError, at, user_line
 
-from ..joining import stacked
-from .caught_index import refuse_caught
+from .slice_ends import linear
 from .traced_slices import (
     DynamicSlice,
     axis_length,
@@ -36,7 +44,6 @@ from .traced_slices import (
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
     from wengert._engine.core.types import Array, Operand
-
 
 _INDEX_ARRAYS = (Handle, list, tuple, range, np.ndarray, bool, np.bool_)
 
@@ -189,3 +196,26 @@ def detached(part: np.ndarray[Any, Any]) -> Any:
     spaced_copy = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
     spaced_copy[...] = part
     return spaced_copy
+
+
+def refuse_caught(x: Any, operands: Sequence[Any]) -> None:
+    """Refuse computed indices whose IndexError a try statement of the user's would catch.
+
+    Raises
+    ------
+    TraceError
+    """
+    if not operands or not any(map(is_traced, operands)):
+        return
+    if not may_be_caught(IndexError, by_name=True):
+        return
+    shape = shape_of(x)
+    if len(operands) == 1 and not shape_of(operands[0]) and shape:
+        form = linear(operands[0])
+        if form.is_at_least_zero() and linear(shape[0] - 1).plus(form, -1).is_at_least_zero():
+            return
+    raise TraceError(
+        "a try statement catches IndexError, and whether an index is out of bounds depends on "
+        "values that are not known while a graph is built. Compare it with the length, "
+        f"if 0 <= i < len(x): ... else: ...{at(user_line())}."
+    )

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, describe, dtype_of, is_traced, shape_of
-from wengert._engine.core.intervals import interval
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.traced_inputs import interval
 from wengert.errors import TraceError, at, user_line
 
 from ..casts import astype

@@ -29,7 +29,7 @@ from wengert._engine.core.node import Node, constant
 from wengert.errors import DerivativeError, at, user_line
 
 from ..elementwise.selection import where
-from .forward_mode import ForwardMode
+from .linear_solve import ForwardMode
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

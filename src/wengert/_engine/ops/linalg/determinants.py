@@ -29,8 +29,7 @@ from ..creation import identity
 from ..elementwise.selection import where
 from ..joining import stack
 from ..shapes import reshape
-from .forward_mode import ForwardMode
-from .linear_solve import adjoint, inv, matrices, regular, spread, trace_of
+from .linear_solve import ForwardMode, adjoint, inv, matrices, regular, spread, trace_of
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand

@@ -1,4 +1,11 @@
-"""Linear algebra: linear systems, inverse, pseudoinverse.
+"""Linear systems, inverse, pseudoinverse; forward mode for rules of linear algebra.
+
+Forward mode for the rules of linear algebra.
+
+The rules of determinants and of equal eigenvalues differentiate functions, with functions that
+autodiff, a higher layer, registers here.
+
+Linear algebra: linear systems, inverse, pseudoinverse.
 
     matrices    the decorator that registers a matrix operation, and converts errors of LAPACK
     adjoint     conjugate transpose
@@ -28,13 +35,28 @@ from wengert._engine.core.spec import example_of, spec_of
 from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from wengert._engine.kinds.opaque import Opaque
 from wengert._engine.ops import cost_model
+from wengert._engine.ops.shapes import reshape, transpose
 from wengert.errors import MatrixError, SingularError, at, user_line
-
-from ..shapes import reshape, transpose
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
     from wengert._engine.core.types import Array, Size
+
+
+class ForwardMode:
+    """The functions registered by `autodiff`.
+
+    Attributes
+    ----------
+    jvp : callable
+        `autodiff.jvp_vjp.jvp`: value and tangent of a function.
+    pushforward : callable
+        Tangents of nodes from those of other nodes (`autodiff/forward.py`).
+    """
+
+    jvp: Callable[..., Any]
+    pushforward: Callable[..., Any]
+
 
 _UNROLLED_ROWS = 4  # of matrices whose elements native code has in registers
 

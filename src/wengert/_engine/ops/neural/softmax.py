@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.core.op_facts import facts
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.opaque import opaque
-from wengert._engine.kinds.shape_rules import of_elements
+from wengert._engine.ops.shape_rules import of_elements
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array

@@ -1,15 +1,15 @@
 """Passes over loops and branches.
 
-loop_passes               imports the passes when a graph has loops
+loop_passes               imports the passes when a graph has loops; simplifies subgraphs by all
+                          passes
 driver                    runs the passes in order
 loop_view                 the parts of a loop or branch, for the passes below
-nested_graphs             simplifies subgraphs by all passes
 loop_fusion               merges loops with the same trip count that compute the same values
 loop_dce                  removes unused carries, inputs and stacked outputs
-unroll                    inlines loops of at most one iteration, and branches with known conditions
-hoist_transposes          hoists transposes of loop-invariant matrices that products need
-hoist_factorizations      hoists factorizations of loop-invariant matrices
+removed_loops             inlines loops of at most one iteration, and branches with known
+                          conditions; merges a loop with the loop that stores its checkpoints
+hoisting                  hoists transposes of loop-invariant matrices that products need, and
+                          factorizations
 sink_accumulations        replaces accumulated products by one product after the loop
 start_sums                starts sums of loops at what is added to them
-merge_checkpointed_loops  merges a loop with the loop that stores its checkpoints
 """

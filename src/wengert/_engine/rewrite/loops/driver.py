@@ -1,16 +1,16 @@
 """Loop passes: rewriting of loops and branches as a whole, in this order.
 
-    merged      a loop and the same loop with checkpoints become one (merge_checkpointed_loops.py)
-    inlined     loops of at most one step, branches with known conditions (unroll.py)
+    merged      a loop and the same loop with checkpoints become one (removed_loops.py)
+    inlined     loops of at most one step, branches with known conditions (removed_loops.py)
     trimmed     unused carries, outputs and inputs are removed (loop_dce.py)
-    factored    loop-invariant matrices are factorized before the loop (hoist_factorizations.py)
+    factored    loop-invariant matrices are factorized before the loop (hoisting.py)
     hoisted     loop-invariant nodes are computed before the loop
     sunk        a sum of products becomes one product after the loop (sink_accumulations.py)
     started     a sum starts at what is added to it (start_sums.py)
     fused       loops that compute the same values become one (loop_fusion.py)
-    transposed  matrices are transposed before the loop if products need it (hoist_transposes.py)
+    transposed  matrices are transposed before the loop if products need it (hoisting.py)
 
-Bodies are graphs like any other, and are simplified by the same passes (nested_graphs.py).
+Bodies are graphs like any other, and are simplified by the same passes (loop_passes.py).
 """
 
 from __future__ import annotations
@@ -19,23 +19,20 @@ from typing import TYPE_CHECKING
 
 from wengert._engine.control_flow.closure_conversion import hoisted
 from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import LOOP
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 
 from ..driver import Applied
-from .hoist_factorizations import NAME as FACTORED
-from .hoist_factorizations import factored
-from .hoist_transposes import with_hoisted_transposes
+from .hoisting import FACTORED, factored, with_hoisted_transposes
 from .loop_dce import Need, narrowed, trimmed, used
 from .loop_fusion import with_fused_loops
 from .loop_view import LoopView, Rewiring, inlined, like, parts_of
-from .merge_checkpointed_loops import without_repeated_loops
+from .removed_loops import unrolled, without_repeated_loops
 from .sink_accumulations import with_sunk_sums
 from .start_sums import with_started_sums
-from .unroll import unrolled
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size

@@ -21,18 +21,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.control_flow.message_carry import sends_messages
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.message_order import is_token
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, DiscreteLeaf, Node, constant
-from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.node_properties import NodeInfo, frozen, sizes_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.static_params import frozen, sizes_of
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import part_of
 

@@ -15,14 +15,14 @@ import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph, BaseGraph
+from wengert._engine.core.graph_classes import Body, bodies_of
+from wengert._engine.core.graph_copies import with_args
 from wengert._engine.core.graph_fingerprint import canonical, leaf_key
 from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.node_properties import frozen, substituted
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.static_params import frozen, substituted
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.core.tracing import part_of, placeholder
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.copy_graph import rebuilt, with_replaced
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt, with_replaced
 from wengert._engine.core.node import NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node
+from wengert._engine.core.node_properties import frozen, substituted
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import at_sizes
-from wengert._engine.core.static_params import frozen, substituted
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from string import ascii_letters
 from typing import Any, NamedTuple
 
 from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import infer, part_of
 

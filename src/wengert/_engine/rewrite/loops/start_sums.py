@@ -16,12 +16,12 @@ import numpy as np
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import value_of, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.static_params import frozen
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 
 from ..driver import Applied

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.node import CONSTANT, Node
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec, spec_of
-from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert.errors import WengertError
 

@@ -5,7 +5,7 @@
 
 The replacements of this file are slower than the original nodes, so its rules are not part of
 `simplify`: they are used for derivatives of tapes that are known to overflow
-(autodiff/overflows.py).
+(autodiff/infinities.py).
 """
 
 from __future__ import annotations

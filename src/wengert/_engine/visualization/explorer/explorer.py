@@ -25,12 +25,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.visualization.node_groups import expanded
+from wengert._engine.visualization.node_labels import palettes
+from wengert._engine.visualization.text_table import values_of
 from wengert.errors import ArgumentError, at, user_line
 
-from ..colors import palettes
-from ..expand_bodies import expanded
 from ..node_labels import Names, graph_of
-from ..statistics import values_of
 from .page_data import Page, steps_of
 
 if TYPE_CHECKING:

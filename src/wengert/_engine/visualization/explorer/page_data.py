@@ -1,4 +1,9 @@
-"""The data of a page: graphs, before and after each pass, as columns of numbers and strings once.
+"""Source text of the user's lines, read when a page is made.
+
+A page may be viewed where the source is not available, so it contains the text.  Only the lines
+that nodes refer to are read.
+
+The data of a page: graphs, before and after each pass, as columns of numbers and strings once.
 
     texts     all strings; columns contain indices into this list (0 is the empty string)
     ops       name, kind, formula and first sentence of each operation
@@ -19,21 +24,54 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, is_variable
+from wengert._engine.core.node_properties import frozen, place_of
 from wengert._engine.core.spec import shown
-from wengert._engine.core.static_params import frozen
+from wengert._engine.visualization.node_groups import grouping_of, level_name
+from wengert._engine.visualization.node_labels import (
+    ORDER,
+    NodeLabel,
+    brief,
+    labels_of,
+    legend_name,
+    options_of,
+)
+from wengert._engine.visualization.text_table import statistics
 from wengert.errors import ArgumentError, at, user_line
 
-from ..colors import legend_name
-from ..node_labels import ORDER, NodeLabel, brief, labels_of, options_of
-from ..source_text import source_of
-from ..statistics import statistics
-from .grouping import grouping_of, level_name
+LIMIT = 200  # characters
+
+
+class SourceLine(NamedTuple):
+    """A line of the user's program."""
+
+    file: str  # relative to the working directory if it is below it
+    line: int
+    function: str
+    text: str  # empty if it could not be read
+
+
+def source_of(where: str | None) -> SourceLine | None:
+    """The line at a source location ``"file.py:12, in f"``."""
+    location = place_of(where)
+    if location is None:
+        return SourceLine(where, 0, "", "") if where else None
+    file, text = _relative(location.file), location.text[:LIMIT]
+    return SourceLine(file, location.line, location.function, text)
+
+
+def _relative(path: str) -> str:
+    try:
+        return Path(path).relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):
+        parts = Path(path).parts
+        return "/".join(parts[-2:]) if len(parts) > 2 else path
 
 
 class HistoryStep(NamedTuple):

@@ -21,8 +21,7 @@ import numpy as np
 
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core.handle import shape_of
-from wengert._engine.ops.linalg.packed_storage import solve_packed
-from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
+from wengert._engine.ops.linalg.packed_factors import lu_or_nan, solve_or_nan, solve_packed
 
 from .method import IvpProblem, Tolerance, fixed, rms
 from .stage_systems import UNROLLED, StructuredMatrix, identity, structured_jacobian

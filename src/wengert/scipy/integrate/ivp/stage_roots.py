@@ -26,11 +26,11 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.trace_notes import note
 from wengert._engine.implicit import custom_root
 from wengert._engine.implicit.functions import GraphFunction
+from wengert._engine.implicit.linear_methods import MatrixStructure, entries_of
 from wengert._engine.implicit.linear_systems import LinearSystem
-from wengert._engine.implicit.matrix_structure import MatrixStructure, entries_of
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
-from wengert._engine.ops.linalg.solve_or_nan import solve_or_nan
+from wengert._engine.ops.linalg.packed_factors import solve_or_nan
 
 from .method import IvpProblem, fixed
 from .stage_systems import (

@@ -39,23 +39,22 @@ from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.control_flow import cond, while_loop
 from wengert._engine.core import pytree
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.trace_notes import note
 from wengert._engine.implicit.functions import GraphFunction
-from wengert._engine.implicit.linear_systems import LinearSystem, matrix
-from wengert._engine.implicit.matrix_structure import (
+from wengert._engine.implicit.linear_methods import (
     MatrixStructure,
     Singular,
     entries_of,
     solve_structured,
     structure_of,
 )
+from wengert._engine.implicit.linear_systems import LinearSystem, matrix
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.ops.linalg.linear_solve import adjoint
-from wengert._engine.ops.linalg.packed_storage import solve_packed
-from wengert._engine.ops.linalg.solve_or_nan import lu_or_nan, solve_or_nan
+from wengert._engine.ops.linalg.packed_factors import lu_or_nan, solve_or_nan, solve_packed
 
 from .method import IvpProblem
 

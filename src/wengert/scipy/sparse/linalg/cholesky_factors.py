@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg.lapack import get_lapack_funcs
 
-from wengert._engine.implicit.matrix_structure import probe_vector
+from wengert._engine.implicit.linear_methods import probe_vector
 
 from .matrix_factors import MatrixFactors, counts
 from .matrix_patterns import Band, MatrixPattern

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from .operands import Plain
 

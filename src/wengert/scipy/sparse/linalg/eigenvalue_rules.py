@@ -21,7 +21,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.solver_calls import SolverRule, solver_call
 from wengert._engine.ops import casts
-from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.condition import accepted
 
 from ...optimize.solver_operation import SolverOptions
 from .iterative_systems import IterativeMethod, gmres, minres

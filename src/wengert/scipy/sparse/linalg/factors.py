@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from .cholesky_factors import cholesky_of
 from .matrix_factors import MatrixFactors, counts

@@ -26,8 +26,8 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.op import lookup
 from wengert._engine.implicit import custom_linear_solve
 from wengert._engine.implicit.functions import GraphFunction, Leaves
+from wengert._engine.implicit.linear_methods import probe_vector
 from wengert._engine.implicit.linear_systems import LinearSystem
-from wengert._engine.implicit.matrix_structure import probe_vector
 from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert._engine.ops import casts

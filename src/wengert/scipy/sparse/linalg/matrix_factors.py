@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from wengert._engine.implicit.matrix_structure import probe_vector
+from wengert._engine.implicit.linear_methods import probe_vector
 
 from .matrix_patterns import MatrixPattern
 from .operands import Plain

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse.linalg
 
 from wengert._engine.control_flow.closure_conversion import closed, together
+from wengert._engine.core.graph_classes import evaluated
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
-from wengert._engine.core.subgraph import evaluated
 from wengert._engine.implicit.functions import GraphFunction
 from wengert._engine.ops import casts
 from wengert._engine.ops.sparse_products import (

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from .cholmod import CholmodAnalysis, is_installed
 from .operands import Plain, check_structure

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.thread_state import lock
 
 from ..ir import execution_engine, llvm_types
 from ..runtime.runtime_library import loaded

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.thread_state import call_ignoring_errors
 
 from ..ir import execution_engine
 from ..ir.ir_builder import ModuleBuilder

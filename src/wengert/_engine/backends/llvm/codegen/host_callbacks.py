@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.interpreter.interpreter import refusal
-from wengert._engine.core.errors_ignored import call_ignoring_errors
+from wengert._engine.core.graph_classes import local_sizes
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_properties import sizes_of, substituted
 from wengert._engine.core.spec import Spec, at_sizes
-from wengert._engine.core.static_params import sizes_of, substituted
-from wengert._engine.core.subgraph import local_sizes
+from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert.errors import ShapeError, at
 
 from ..ir.ir_builder import Function, Section

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.symbolic.dim import Length
 
 from ..ir.ir_builder import ModuleBuilder, Section

@@ -40,7 +40,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from wengert._engine.core.fork_safe_locks import interrupt_safe_lock
+from wengert._engine.core.thread_state import interrupt_safe_lock
 from wengert.errors import BackendError, at, user_line
 
 from . import llvm_types

@@ -4,7 +4,7 @@ The body of an elementwise operation is called with a `Language` and SIMD values
 emitted as instructions, for one value or for a vector, without branches.  Dtypes are promoted by
 NumPy's ufuncs themselves.
 
-    unary, binary, where       called by bodies, under the names of core/scalar_language.py
+    unary, binary, where       called by bodies, under the names of kinds/elementwise.py
     cast, bits, number, fma    used by vector functions (vector_math/)
 
 + - * / and sqrt are IEEE operations, rounded once, so they agree with NumPy to the last bit.  Only
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
+from wengert._engine.kinds.elementwise import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
 from . import execution_engine, masked_memory
 from .constant_rows import constant_rows
@@ -28,7 +28,7 @@ from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, p
 from .simd_value import ComplexLane, Lane
 
 if TYPE_CHECKING:
-    from wengert._engine.ops.random.number_rows import NumberRows
+    from wengert._engine.ops.random.tail_functions import NumberRows
 
 RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixed_sign", "special"]
 # Functions that emit ufuncs for a kind of operands: vector_math and special_functions register

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from wengert._engine.core.static_params import frozen, sizes_of
+from wengert._engine.core.node_properties import frozen, sizes_of
 from wengert._engine.core.symbolic.dim import LOCAL, Dim, Length, Quotient, names_in
 
 from ..ir.ir_builder import Function, Name, Section

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import value_of, wrap
 from wengert._engine.core.node import CONSTANT, Node
-from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.ops.indexing.template import IndexSlot
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.symbolic.dim import Length
 
 from ..codegen.function import LINE, FunctionCodegen, bytes_of

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.control_flow.loop_accesses import updated_in_all
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import BRANCH, LOOP
-from wengert._engine.core.subgraph import Body
 
 from ..ir.index_analysis import counters
 from ..lowering.gathers import Gather

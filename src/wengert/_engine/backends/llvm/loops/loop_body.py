@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 
 from ..codegen.element_stores import is_element_store, is_held

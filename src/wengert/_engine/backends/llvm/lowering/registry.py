@@ -24,14 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body, bodies_of
+from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.constraints import requirements_of
 from wengert._engine.core.symbolic.dim import Dim, is_open, names_in
 from wengert._engine.kinds.collective import number_of

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.subgraph import Body
+from wengert._engine.core.graph_classes import Body
 
 from ..codegen.straightline import BranchBlocks
 from ..ir.ir_builder import Section

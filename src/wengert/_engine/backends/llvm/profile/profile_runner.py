@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.thread_state import lock
 from wengert._engine.ops.cost_model import bytes_of
 from wengert._engine.profiling.record import Timing, call_seconds, lower_quartile, timed_rounds
 from wengert.errors import BackendError, at, user_line

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.node_info import short
+from wengert._engine.core.node_properties import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
 

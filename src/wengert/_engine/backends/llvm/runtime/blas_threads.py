@@ -19,7 +19,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from ..ir import execution_engine
 from ..ir.ir_builder import Function, ModuleBuilder, Section

@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.message_order import MpiLibrary
+from wengert._engine.core.thread_state import lock
 
 _LOCK = lock()
 

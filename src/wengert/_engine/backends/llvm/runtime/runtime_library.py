@@ -18,8 +18,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.thread_state import lock
 
 from ..cache.object_files import cached_object
 from ..ir import execution_engine

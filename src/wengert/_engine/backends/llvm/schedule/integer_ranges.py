@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph_classes import Body, bodies_of
 from wengert._engine.core.handle import value_of, wrap
 from wengert._engine.core.node import CONSTANT, Node
 from wengert._engine.core.op_facts import BRANCH
-from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.core.tracing import SIZE
 

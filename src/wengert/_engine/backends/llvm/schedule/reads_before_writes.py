@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
-from wengert._engine.core.static_params import frozen
+from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.symbolic.dim import is_open
 
 from ..ir.index_analysis import is_one

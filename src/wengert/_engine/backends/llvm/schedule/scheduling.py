@@ -19,8 +19,8 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.subgraph import Body
 
 from ..ir.index_analysis import FlatIndex, Index, counters, is_one
 from ..kernels import KERNELS, is_served

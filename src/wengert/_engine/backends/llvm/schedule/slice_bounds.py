@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.static_params import sizes_of
+from wengert._engine.core.node_properties import sizes_of
 from wengert._engine.core.symbolic.dim import LOCAL, Dim, Length, is_open
 from wengert._engine.ops.indexing.template import IndexSlot
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.core.scalar_language import ARRAYS
+from wengert._engine.kinds.elementwise import ARRAYS
 
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..ir.llvm_types import C128, F64, I64, Dtype, in_register, is_supported, of_width, part_of

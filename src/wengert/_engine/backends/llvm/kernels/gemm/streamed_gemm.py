@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 
-from wengert._engine.core.fork_safe_locks import lock
+from wengert._engine.core.thread_state import lock
 
 from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section

@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.ops.linalg.condition import MIXING, SAFETY_FACTOR, STEP, smallest_reciprocal
-from wengert._engine.ops.linalg.solve_or_nan import ROUNDING
+from wengert._engine.ops.linalg.packed_factors import ROUNDING
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import F32, F64, I32, I64, Dtype, in_register, literal, part_of

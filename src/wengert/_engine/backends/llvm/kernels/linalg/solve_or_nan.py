@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.ops.linalg.solve_or_nan import nan_of
+from wengert._engine.ops.linalg.packed_factors import nan_of
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import I32

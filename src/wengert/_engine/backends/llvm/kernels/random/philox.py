@@ -12,7 +12,7 @@ The rounds are those of ops/random/bits.py, called with LLVM values in place of 
 of a stream (ops/random/bits.py) is the key and the second word of the counter.  The first word
 counts blocks, from 1 as in NumPy.
 
-ops/random/keys.py and ops/random/bits.py define the operations, and the counter spaces, which are
+ops/random/bits.py and ops/random/bits.py define the operations, and the counter spaces, which are
 disjoint.
 """
 
