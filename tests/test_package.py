@@ -82,6 +82,7 @@ for name in names:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_both_distributions(check, paths, tmp_path):
     site = unpacked(paths, tmp_path / "site-packages", "wengert", "wengert_extras")
     done = run_in(site, check.EXTRAS_PROGRAM)
