@@ -19,6 +19,8 @@ from types import ModuleType
 # pyproject.toml excludes these (tests/test_package.py compares the lists).
 EXTRA_PACKAGES = {
     "wengert._engine.backends.cuda": "cuda",
+    "wengert._engine.backends.llvm.export": "export",
+    "wengert._engine.jit.exporting": "export",
     "wengert.compat.autograd": "autograd",
     "wengert.compat.samplers": "samplers",
     "wengert.compat.sklearn": "learn",
@@ -27,6 +29,7 @@ EXTRA_PACKAGES = {
     "wengert.nn.training.common_start": "mpi",
     "wengert.nn.training.processes": "mpi",
     "wengert.onnx": "onnx",
+    "wengert.sparse.exported_derivatives": "export",
 }
 
 

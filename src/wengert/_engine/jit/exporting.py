@@ -23,13 +23,14 @@ from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.backends import backend
 from wengert._engine.backends.llvm.export.files import FunctionToExport
 from wengert._engine.core import pytree
-from wengert._engine.core.handle import describe
 from wengert._engine.core.loop_variants import LATE
 from wengert._engine.core.spec import Spec
 from wengert._engine.graphs import trace
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.serialization.atomic_files import write
-from wengert.errors import ArgumentError, BackendError, at, user_line
+from wengert.errors import ArgumentError, at, user_line
+
+from .lowered import spec_of_argument
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def export(
     own = name or getattr(fun, "__name__", "") or where.stem
     own = where.stem if own == "<lambda>" else own
     listed = args if isinstance(args, list | tuple) else (args,)
-    specs = tuple(pytree.tree_map(_spec, a) for a in listed)
+    specs = tuple(pytree.tree_map(spec_of_argument, a) for a in listed)
     base = trace(fun)(*specs)
     results = pytree.unflatten(base.structure[1].structure, [n.spec for n in base.outputs])
     chosen = argnums if isinstance(argnums, int) else tuple(argnums)
@@ -341,28 +342,6 @@ def export(
     write(where, [found.code])
     write(header, [found.header])
     return ExportedFiles(where, header, found.functions, found.target)
-
-
-def with_constants(fun: Any, args: Sequence[Any], is_plain: bool = True) -> Graph:
-    """The simplified graph of a compiled function, whose captured arrays are constants.
-
-    Raises
-    ------
-    BackendError
-        The function has static arguments too (it is not `is_plain`).
-    """
-    if not is_plain:
-        raise BackendError(
-            f"{fun.__name__} has static arguments and captures arrays, so it has no address. Pass "
-            f"the arrays as arguments{at(user_line())}."
-        )
-    return trace(fun)(*[pytree.tree_map(_spec, a) for a in args]).simplify()
-
-
-def _spec(x: Any) -> Any:
-    """The spec of an argument; objects that are not arrays or numbers unchanged."""
-    spec = x if isinstance(x, Spec) else describe(x)
-    return spec if isinstance(spec, Spec) else x
 
 
 def _maker(what: str) -> Maker:

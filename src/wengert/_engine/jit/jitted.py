@@ -372,7 +372,7 @@ class Jitted(Generic[P, R]):
         if call.given is call:
             return make(compiled.executed, **options)
         # Captured arrays are inputs of the program.
-        return make(exporting.with_constants(self, args, self._layout.is_plain), **options)
+        return make(lowered.with_constants(self, args, self._layout.is_plain), **options)
 
     def export(self, path: Any, specs: Any, **options: Any) -> Any:
         """Write the function, and derivatives of it, as a file for other languages.

@@ -5,20 +5,21 @@
     CacheInfo    the result of `Jitted.cache_info`
     counted      the programs in the states of a function
     added        the counts of a function, and of the one that runs its calls with labels or units
+    with_constants   the graph of a function whose captured arrays are constants
 
 The graph is always available; loops, LLVM IR and machine instructions only if the backend generates
 code (its method `program`, see backends/llvm).
-
-The number of programs of a compiled function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from wengert._engine.core import display
-from wengert._engine.graphs import Graph
+from wengert._engine.core import display, pytree
+from wengert._engine.core.handle import describe
+from wengert._engine.core.spec import Spec
+from wengert._engine.graphs import Graph, trace
 from wengert.errors import BackendError, at, user_line
 
 from .compiled_program import CompiledProgram
@@ -173,3 +174,25 @@ def added(own: CacheInfo, more: Any) -> CacheInfo:
         own.traces + other.traces,
         own.seconds + other.seconds,
     )
+
+
+def with_constants(fun: Any, args: Sequence[Any], is_plain: bool = True) -> Graph:
+    """The simplified graph of a compiled function, whose captured arrays are constants.
+
+    Raises
+    ------
+    BackendError
+        The function has static arguments too (it is not `is_plain`).
+    """
+    if not is_plain:
+        raise BackendError(
+            f"{fun.__name__} has static arguments and captures arrays, so it has no address. Pass "
+            f"the arrays as arguments{at(user_line())}."
+        )
+    return trace(fun)(*[pytree.tree_map(spec_of_argument, a) for a in args]).simplify()
+
+
+def spec_of_argument(x: Any) -> Any:
+    """The spec of an argument; objects that are not arrays or numbers unchanged."""
+    spec = x if isinstance(x, Spec) else describe(x)
+    return spec if isinstance(spec, Spec) else x
