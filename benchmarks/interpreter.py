@@ -41,7 +41,7 @@ from _harness import (
     spread,
     table,
 )
-from wengert._engine.backends.interpreter import interpreter
+from wengert._engine.backends import interpreter
 
 LINES = 10_000
 LARGE = 1_000_000

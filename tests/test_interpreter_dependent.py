@@ -16,9 +16,8 @@ import scipy.special
 
 import wengert as wg
 from wengert._engine.autodiff import eager_passes
-from wengert._engine.backends import argument_conversion, variable_updates
-from wengert._engine.backends.interpreter import buffer_reuse
-from wengert._engine.backends.llvm.abi import capture_guards, cpython_layout
+from wengert._engine.backends import argument_conversion, interpreter, variable_updates
+from wengert._engine.backends.llvm.abi import cpython_layout, guarded_entries
 from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.core import array_states
 from wengert._engine.core.handle import Handle
@@ -57,11 +56,11 @@ def test_results_of_a_run_are_copied_only_if_something_else_refers_to_them():
 
 def test_memory_of_the_interpreter_is_reused_only_if_nothing_refers_to_it():
     held = [np.empty(4)]
-    assert buffer_reuse._is_free(held, 0, (4,), np.float64)
+    assert interpreter._is_free(held, 0, (4,), np.float64)
     keep = held[0]
-    assert not buffer_reuse._is_free(held, 0, (4,), np.float64)
+    assert not interpreter._is_free(held, 0, (4,), np.float64)
     del keep
-    assert buffer_reuse._is_free(held, 0, (4,), np.float64)
+    assert interpreter._is_free(held, 0, (4,), np.float64)
 
 
 def test_variables_are_updated_in_place_only_if_nothing_refers_to_their_arrays():
@@ -146,7 +145,7 @@ def test_the_loops_of_the_fft_are_found():
 
 
 def test_without_known_layouts_compiled_functions_run_by_python(monkeypatch):
-    for module in (cpython_layout, capture_guards):
+    for module in (cpython_layout, guarded_entries):
         for name in ("is_known", "is_available"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda: False)

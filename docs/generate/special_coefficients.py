@@ -1,7 +1,7 @@
 """Compute the polynomial coefficients of erf, erfc, gamma, gammaln and the normal quantile.
 
-The functions are in wengert/_engine/backends/llvm/vector_math: erf.py, gamma.py, exponential.py and
-normal_quantile.py; the fit is that of leaf_coefficients.py in this folder.
+The functions are in wengert/_engine/backends/llvm/vector_math: erf_and_gamma.py and
+exponential.py; the fit is that of leaf_coefficients.py in this folder.
 
     python docs/generate/special_coefficients.py erf_tail64
     python docs/generate/special_coefficients.py            # all of them

@@ -60,6 +60,8 @@ from . import numpy
 from .errors import WengertError
 
 if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at first use
+    from wengert._engine.backends.llvm.runtime.settings import get_threads, set_threads
+
     from . import bijectors as bijectors
     from . import compat as compat
     from . import data as data
@@ -85,7 +87,6 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from ._engine.backends import cache as cache
     from ._engine.backends import memory as memory
     from ._engine.backends.cuda import device_get, device_put
-    from ._engine.backends.llvm.runtime.thread_count import get_threads, set_threads
     from ._engine.control_flow import (
         associative_scan,
         cond,
@@ -216,9 +217,7 @@ ELSEWHERE = {
         "_engine.control_flow",
     ),
     **dict.fromkeys("custom_linear_solve custom_root implicit".split(), "_engine.implicit"),
-    **dict.fromkeys(
-        "get_threads set_threads".split(), "_engine.backends.llvm.runtime.thread_count"
-    ),
+    **dict.fromkeys("get_threads set_threads".split(), "_engine.backends.llvm.runtime.settings"),
     **dict.fromkeys("device_get device_put".split(), "_engine.backends.cuda"),
     **dict.fromkeys(
         "save load".split(), "_engine.graphs"

@@ -8,8 +8,8 @@ import pytest
 from wengert.backends import Interpreter
 
 import wengert as wg
-from wengert._engine.backends.interpreter import buffer_reuse, interpreter
-from wengert._engine.backends.interpreter.interpreter import InterpretedProgram
+from wengert._engine.backends import interpreter
+from wengert._engine.backends.interpreter import InterpretedProgram
 from wengert.errors import MatrixError
 
 
@@ -115,7 +115,7 @@ def test_values_are_let_go_when_nobody_needs_them():
 
 def test_an_array_that_somebody_holds_is_not_written_to():
     held = [np.ones((30, 1000))]
-    step = buffer_reuse.into_free_memory(np.negative, (0,), (0,), (30, 1000), np.dtype(float))
+    step = interpreter.into_free_memory(np.negative, (0,), (0,), (30, 1000), np.dtype(float))
     keep = held[0]
     out = step([held[0], {}])
     assert out is not keep
@@ -133,9 +133,9 @@ def test_memory_set_aside_is_used_again_once():
     key = ((4,), np.dtype(float))
     slots = [np.zeros(4), np.full(4, 2.0), {}]
     first = id(slots[0])
-    slots[0] = buffer_reuse.set_aside(0, key)(slots)
+    slots[0] = interpreter.set_aside(0, key)(slots)
     assert [id(a) for a in slots[-1][key]] == [first]
-    step = buffer_reuse.into_free_memory(np.square, (1,), (), *key)
+    step = interpreter.into_free_memory(np.square, (1,), (), *key)
     out = step(slots)
     assert id(out) == first
     assert out.tolist() == [4.0] * 4

@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 
-from wengert._engine.backends.llvm.export.header import c_type
+from wengert._engine.backends.llvm.export.entry_points import c_type
 from wengert._engine.core.symbolic.dim import replaced
 
 from .exported_calls import sizes_of

@@ -15,7 +15,7 @@ from wengert.backends import Interpreter
 
 import wengert as wg
 from wengert import compiling
-from wengert._engine.backends.llvm.profile import timers
+from wengert._engine.backends.llvm.profile import instrumented
 from wengert._engine.profiling.record import (
     LineShare,
     StepRecord,
@@ -456,12 +456,13 @@ def test_repeats_that_cannot_be(repeats):
 
 @pytest.mark.skipif(os.name != "posix", reason="the clock of POSIX")
 def test_the_clock_of_the_system(monkeypatch):
-    monkeypatch.setattr(timers.platform, "machine", lambda: "another")
+    monkeypatch.setattr(instrumented.platform, "machine", lambda: "another")
     seen = check(wg.profile(lambda x: np.sum(np.tanh(x)), **FEW)(np.ones(3000)))
     assert kinds(seen) == ["nest", "around"] and 0.0 < seen.rows[0].seconds < 0.1
-    monkeypatch.setattr(timers, "is_available", lambda: False)
+    monkeypatch.setattr(instrumented, "is_available", lambda: False)
     monkeypatch.setattr(
-        "wengert._engine.backends.llvm.profile.profile_runner.is_available", timers.is_available
+        "wengert._engine.backends.llvm.profile.profile_runner.is_available",
+        instrumented.is_available,
     )
     with pytest.raises(BackendError, match=r"cannot read a clock.*backend='interpret'"):
         wg.profile(lambda x: x * 3.0)(np.ones(3))

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import tuning
-from wengert._engine.backends.llvm.cache import tuned_thresholds
-from wengert._engine.backends.llvm.runtime.thread_count import get_threads
+from wengert._engine.backends.llvm import cache, tuning
+from wengert._engine.backends.llvm.runtime.settings import get_threads
 from wengert._engine.cache import disk_cache
 from wengert.errors import BackendError
 from wengert.nn import functional as F
@@ -36,8 +35,8 @@ _SECONDS = 0.002  # minimum duration of a run; short programs are called several
 def run(options: Any) -> None:
     """Measure, show or reset the thresholds of this machine."""
     if options.reset:
-        removed = tuned_thresholds.remove()
-        path = tuned_thresholds.path()
+        removed = cache.remove()
+        path = cache.path()
         print(f"deleted {path}" if removed else f"{path} does not exist")
     elif options.show:
         print(_table())
@@ -54,14 +53,14 @@ def _tune() -> None:
     tuning.install({})
     with _without_cache():
         values = best_values(seconds, _measurable(), report=print)
-    tuned_thresholds.save(values)
-    print(f"wrote {tuned_thresholds.path()}; new processes use it")
+    cache.save(values)
+    print(f"wrote {cache.path()}; new processes use it")
 
 
 def _table() -> str:
     """A table of all thresholds: value, unit, purpose, and the command that measures it."""
-    tuned_thresholds.load()
-    lines = [f"# {tuned_thresholds.path()}", "# * differs from the default"]
+    cache.load()
+    lines = [f"# {cache.path()}", "# * differs from the default"]
     for name in tuning.names():
         about, value = tuning.describe(name), getattr(tuning.thresholds, name)
         mark = "*" if value != about.default else " "

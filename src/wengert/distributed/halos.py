@@ -8,7 +8,7 @@ HaloExchange            what `halo_exchange_start` returns
 
 In a graph a message is one operation, with its derivatives.  Compiled code starts it as soon as its
 operand is known and waits where the result is needed (the LLVM backend,
-lowering/split_messages.py), in backward passes too.  Arrays outside of traced and differentiated
+lowering/registry.py), in backward passes too.  Arrays outside of traced and differentiated
 functions are sent by MPI_Isend and MPI_Irecv here.
 """
 

@@ -25,7 +25,7 @@ from wengert._engine.autodiff.grad import value_and_grad
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.autodiff.pullback import check_scalar
 from wengert._engine.autodiff.vmap import vmap
-from wengert._engine.backends.llvm.runtime.thread_count import get_threads, set_threads
+from wengert._engine.backends.llvm.runtime.settings import get_threads, set_threads
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.thread_state import lock

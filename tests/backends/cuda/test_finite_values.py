@@ -6,7 +6,7 @@ from tests.backends.cuda.test_variables import Counted, training
 
 import wengert as wg
 from wengert._engine.backends.cuda.current_device import using
-from wengert._engine.backends.interpreter.interpreter import InterpretedProgram
+from wengert._engine.backends.interpreter import InterpretedProgram
 from wengert.errors import BackendError, NotFiniteError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN is the subject

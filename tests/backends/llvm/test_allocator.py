@@ -12,13 +12,7 @@ import pytest
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
-from wengert._engine.backends.llvm.runtime import (
-    allocator,
-    allocator_stats,
-    os_calls,
-    pooled_arrays,
-    runtime_library,
-)
+from wengert._engine.backends.llvm.runtime import allocator, os_calls, runtime_library, settings
 from wengert._engine.backends.llvm.tuning import thresholds
 
 LARGE = thresholds.pooled_block_bytes
@@ -32,18 +26,18 @@ realloc = runtime_library.function("wengert_realloc")
 @pytest.fixture(autouse=True)
 def fresh():
     """Nothing is kept before and after, and the limit is what it was."""
-    limit = allocator_stats.info().limit
-    allocator_stats.trim()
+    limit = settings.info().limit
+    settings.trim()
     yield
-    allocator_stats.limit(limit)
-    allocator_stats.trim()
+    settings.limit(limit)
+    settings.trim()
 
 
 @pytest.fixture
 def arrays():
     """While it lasts, NumPy takes the memory of new arrays from the pool."""
     switch = set_handler()
-    before = switch(pooled_arrays.handler())
+    before = switch(runtime_library.handler())
     yield before
     switch(before)
 
@@ -96,10 +90,10 @@ def test_the_block_freed_last_is_handed_out_first():
     first, second = alloc(MEGABYTE), alloc(MEGABYTE)
     free(first)
     free(second)
-    before = allocator_stats.info()
+    before = settings.info()
     assert alloc(MEGABYTE) == second
     assert alloc(MEGABYTE - 1000) == first  # the same class
-    after = allocator_stats.info()
+    after = settings.info()
     assert after.hits == before.hits + 2 and after.misses == before.misses
     assert after.kept == 0
     free(first)
@@ -108,18 +102,18 @@ def test_the_block_freed_last_is_handed_out_first():
 
 def test_classes_waste_at_most_an_eighth_or_a_huge_page():
     for size in [LARGE + 1, 150_000, 1_000_001, 3_900_000, 4 * MEGABYTE + 1, 20_000_001, 1 << 28]:
-        before = allocator_stats.info().used
+        before = settings.info().used
         block = alloc(size)
-        given = allocator_stats.info().used - before
+        given = settings.info().used - before
         free(block)
         assert size <= given <= size + max(size // 8, 2 * MEGABYTE * (size > 4 * MEGABYTE))
 
 
 def test_a_power_of_two_is_a_class_of_its_own():
     for size in (1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 24):
-        before = allocator_stats.info().used
+        before = settings.info().used
         block = alloc(size)
-        assert allocator_stats.info().used - before == size
+        assert settings.info().used - before == size
         free(block)
 
 
@@ -129,35 +123,35 @@ def test_every_class_has_its_own_list():
     for size in sizes:
         free(alloc(size))
     for size in sizes:
-        before = allocator_stats.info().used
+        before = settings.info().used
         block = alloc(size)
-        assert allocator_stats.info().used - before >= size
+        assert settings.info().used - before >= size
         free(block)
 
 
 def test_small_blocks_are_not_counted_nor_kept():
-    before = allocator_stats.info()
+    before = settings.info()
     block = alloc(LARGE)
-    assert allocator_stats.info() == before
+    assert settings.info() == before
     free(block)
-    assert allocator_stats.info() == before
+    assert settings.info() == before
 
 
 def test_there_is_no_block_beyond_all_memory():
-    before = allocator_stats.info()
+    before = settings.info()
     for size in (1 << 45, 1 << 46, (1 << 46) + 1, 1 << 62, -1):
         assert alloc(size) is None
-    assert allocator_stats.info().used == before.used
+    assert settings.info().used == before.used
     free(None)
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first():
-    allocator_stats.limit(3 * MEGABYTE)
+    settings.limit(3 * MEGABYTE)
     taken = [alloc(MEGABYTE) for _ in range(5)]
-    before = allocator_stats.info().returned
+    before = settings.info().returned
     for block in taken:
         free(block)
-    info = allocator_stats.info()
+    info = settings.info()
     assert info.kept == 3 * MEGABYTE and info.returned - before == 2 * MEGABYTE
     assert [alloc(MEGABYTE) for _ in range(3)] == taken[:1:-1]
     for block in taken[2:]:
@@ -165,10 +159,10 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first():
 
 
 def test_a_block_larger_than_the_limit_does_not_push_the_others_out():
-    allocator_stats.limit(3 * MEGABYTE)
+    settings.limit(3 * MEGABYTE)
     free(alloc(MEGABYTE))
     free(alloc(16 * MEGABYTE))
-    assert allocator_stats.info().kept == MEGABYTE
+    assert settings.info().kept == MEGABYTE
 
 
 def test_the_limit_holds_at_once_and_zero_keeps_nothing():
@@ -200,7 +194,7 @@ def test_trimmed_memory_is_the_systems_again():
     block = written(alloc(size), size, 1)
     free(block)
     before = resident()
-    allocator_stats.trim()
+    settings.trim()
     assert before - resident() > 0.9 * size
 
 
@@ -225,16 +219,16 @@ def test_realloc_stays_in_place_where_it_fits():
 
 
 def test_arrays_own_recycled_memory(arrays):
-    before = allocator_stats.info()
+    before = settings.info()
     x = np.full(1_000_000, 3.0)
     assert x.flags.owndata and x.ctypes.data % 64 == 0
-    assert allocator_stats.info().used - before.used >= x.nbytes
+    assert settings.info().used - before.used >= x.nbytes
     where = x.ctypes.data
     view = x[10:]
     del x
-    assert allocator_stats.info().used > before.used  # the view keeps it
+    assert settings.info().used > before.used  # the view keeps it
     del view
-    assert allocator_stats.info().used == before.used
+    assert settings.info().used == before.used
     y = np.empty(1_000_000)
     assert y.ctypes.data == where
     z = np.zeros(1_000_000)
@@ -257,9 +251,9 @@ def test_an_array_outlives_the_handler_of_its_time(arrays):
     x = np.ones(500_000)
     switch = set_handler()
     mine = switch(arrays)
-    used = allocator_stats.info().used
+    used = settings.info().used
     del x
-    assert allocator_stats.info().used < used
+    assert settings.info().used < used
     switch(mine)
 
 
@@ -289,17 +283,17 @@ def test_threads_without_the_lock_of_the_interpreter():
         for block, _ in live:
             free(block)
 
-    before = allocator_stats.info()
-    allocator_stats.limit(2 * MEGABYTE)
+    before = settings.info()
+    settings.limit(2 * MEGABYTE)
     team = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 7)]
     for thread in team:
         thread.start()
     for thread in team:
         thread.join()
-    after = allocator_stats.info()
+    after = settings.info()
     assert errors == []
     assert after.used == before.used and after.kept <= 2 * MEGABYTE
-    assert allocator_stats.trim() == after.kept
+    assert settings.trim() == after.kept
 
 
 def test_native_threads_at_once():
@@ -325,14 +319,14 @@ def test_native_threads_at_once():
         execution_engine.object_of(module.text(execution_engine.heading())),
         runtime_library.symbols(),
     )
-    before = allocator_stats.info()
+    before = settings.info()
     wrong = ctypes.c_int64(0)
     parallel = runtime_library.function("wengert_parallel")
     parallel(code.address("hammer"), ctypes.addressof(wrong), 0, 4, 1, 4)
-    after = allocator_stats.info()
+    after = settings.info()
     assert wrong.value == 0 and after.used == before.used
     assert after.hits + after.misses - before.hits - before.misses == 4 * 2 * 300_000
-    assert allocator_stats.trim() == after.kept > 0 and allocator_stats.info().kept == 0
+    assert settings.trim() == after.kept > 0 and settings.info().kept == 0
 
 
 def test_the_heap_serves_where_there_are_no_maps():
@@ -388,7 +382,7 @@ def test_arrays_that_live_until_the_process_ends():
     program = """
 import ctypes, sys
 import numpy as np
-from wengert._engine.backends.llvm.runtime import pooled_arrays as pool
+from wengert._engine.backends.llvm.runtime import runtime_library as pool
 get = ctypes.pythonapi.PyCapsule_GetPointer
 get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 table = get(np._core._multiarray_umath._ARRAY_API, None)
@@ -414,7 +408,7 @@ def test_after_a_fork(busy):
     program = f"""
 import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert._engine.backends.llvm.runtime import allocator_stats as memory
+from wengert._engine.backends.llvm.runtime import settings as memory
 from wengert._engine.backends.llvm.runtime import runtime_library as library
 alloc, free = library.function("wengert_alloc"), library.function("wengert_free")
 free(alloc(1_000_000))

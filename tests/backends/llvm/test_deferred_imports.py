@@ -29,9 +29,9 @@ def test_every_kernel_is_found():
 
 def test_every_leaf_is_found():
     found = entered_by(vector_math, registry._LEAVES, lambda entry: entry[0])
-    # Bodies that NumPy runs, too, stand with the operations; normal_quantile.py enters them.
+    # Bodies that NumPy runs, too, stand with the operations; erf_and_gamma.py enters them.
     places = {
-        name: home.replace("wengert._engine.ops.random.tail_functions", "normal_quantile")
+        name: home.replace("wengert._engine.ops.random.tail_functions", "erf_and_gamma")
         for name, home in found.items()
     }
     assert places == registry._HOMES
@@ -43,8 +43,8 @@ LATE = """
     wengert._engine.backends.cost_report wengert._engine.backends.interpreter_profile
     wengert._engine.backends.llvm.profile.program_summary
     wengert._engine.backends.llvm.kernels.linalg.lu_solve
-    wengert._engine.backends.llvm.vector_math.complex
-    wengert._engine.backends.llvm.vector_math.gamma
+    wengert._engine.backends.llvm.vector_math.complex_functions
+    wengert._engine.backends.llvm.vector_math.erf_and_gamma
     wengert._engine.backends.llvm.loops.control_flow wengert._engine.control_flow.operations
     wengert._engine.frontend.running wengert._engine.rewrite.loops.driver decimal fractions
     wengert._engine.backends.llvm.runtime.thread_pool importlib.metadata numpy.random scipy.linalg

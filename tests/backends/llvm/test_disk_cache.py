@@ -13,7 +13,7 @@ import time
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.cache import object_files
+from wengert._engine.backends.llvm import cache
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.cache import disk_cache
@@ -65,33 +65,33 @@ def test_what_is_written_is_read():
 
 
 def test_a_second_compilation_does_not_happen(monkeypatch):
-    image = object_files.cached_object(text_of(42))
+    image = cache.cached_object(text_of(42))
     assert answer(image) == 42
 
     def refuse(text, quick):
         raise AssertionError("compiled once more")
 
     monkeypatch.setattr(execution_engine, "object_of", refuse)
-    assert object_files.cached_object(text_of(42)) == image
+    assert cache.cached_object(text_of(42)) == image
     with pytest.raises(AssertionError):
-        object_files.cached_object(text_of(43))
+        cache.cached_object(text_of(43))
 
 
 def test_an_object_file_of_another_processor_is_not_used(monkeypatch):
     keys = set()
     for name in ("cpu", "features", "heading"):
         monkeypatch.setattr(execution_engine, name, lambda: "another")
-        object_files.compiler_fingerprint.cache_clear()
-        keys.add(object_files.key_of("text"))
+        cache.compiler_fingerprint.cache_clear()
+        keys.add(cache.key_of("text"))
         monkeypatch.undo()
-    object_files.compiler_fingerprint.cache_clear()
-    keys.add(object_files.key_of("text"))
-    monkeypatch.setattr(object_files.llvm, "llvm_version_info", (1, 2, 3))
-    object_files.compiler_fingerprint.cache_clear()
-    keys.add(object_files.key_of("text"))
+    cache.compiler_fingerprint.cache_clear()
+    keys.add(cache.key_of("text"))
+    monkeypatch.setattr(cache.llvm, "llvm_version_info", (1, 2, 3))
+    cache.compiler_fingerprint.cache_clear()
+    keys.add(cache.key_of("text"))
     monkeypatch.undo()
-    object_files.compiler_fingerprint.cache_clear()
-    keys |= {object_files.key_of("texts"), object_files.key_of("")}
+    cache.compiler_fingerprint.cache_clear()
+    keys |= {cache.key_of("texts"), cache.key_of("")}
     assert len(keys) == 7
 
 
@@ -127,11 +127,11 @@ def test_every_length_counts(folder):
 
 
 def test_a_damaged_file_is_compiled_anew(folder):
-    object_files.cached_object(text_of(7))
+    cache.cached_object(text_of(7))
     path = only(folder)
     path.write_bytes(path.read_bytes()[:-1])
-    assert answer(object_files.cached_object(text_of(7))) == 7
-    assert answer(object_files.cached_object(text_of(7))) == 7
+    assert answer(cache.cached_object(text_of(7))) == 7
+    assert answer(cache.cached_object(text_of(7))) == 7
     assert wg.cache.info().hits == 1
 
 
@@ -145,10 +145,10 @@ def test_a_file_under_another_key_is_not_taken(folder):
 
 def test_off(folder, monkeypatch):
     wg.cache.enabled(False)
-    assert answer(object_files.cached_object(text_of(1))) == 1
+    assert answer(cache.cached_object(text_of(1))) == 1
     assert not folder.exists() and not wg.cache.info().enabled
     wg.cache.enabled(True)
-    object_files.cached_object(text_of(1))
+    cache.cached_object(text_of(1))
     assert wg.cache.info().files == 1
     monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
     for word, on in (("0", False), ("off", False), ("1", True), ("", True), ("/x", True)):
@@ -221,7 +221,7 @@ def test_what_is_larger_than_the_limit_is_not_kept():
     disk_cache.write(KEY, bytes(1000))
     assert wg.cache.info().files == 0
     wg.cache.limit(0)
-    assert answer(object_files.cached_object(text_of(5))) == 5
+    assert answer(cache.cached_object(text_of(5))) == 5
     for wrong in (-1, 0.5, "1", None, True):
         with pytest.raises(wg.errors.ArgumentError, match="number of bytes"):
             wg.cache.limit(wrong)
@@ -246,11 +246,11 @@ def test_files_that_were_never_finished_are_deleted_after_an_hour(folder):
 def test_a_folder_that_others_may_write_to_is_refused(folder, mode):
     folder.mkdir()
     folder.chmod(mode)
-    assert answer(object_files.cached_object(text_of(3))) == 3
+    assert answer(cache.cached_object(text_of(3))) == 3
     assert list(folder.iterdir()) == []
     assert "others may write" in wg.cache.info().problem
     folder.chmod(0o755)
-    object_files.cached_object(text_of(3))
+    cache.cached_object(text_of(3))
     assert wg.cache.info().files == 1 and wg.cache.info().problem == ""
 
 
@@ -307,7 +307,7 @@ def test_no_file_at_all_under_the_name(folder):
 
 def test_a_file_in_the_place_of_the_folder(folder):
     folder.write_text("not a folder")
-    assert answer(object_files.cached_object(text_of(3))) == 3
+    assert answer(cache.cached_object(text_of(3))) == 3
     assert wg.cache.info().problem and wg.cache.clear() == 0
     assert folder.read_text() == "not a folder"
 
@@ -315,7 +315,7 @@ def test_a_file_in_the_place_of_the_folder(folder):
 def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "file" / "cache"))
-    assert answer(object_files.cached_object(text_of(3))) == 3
+    assert answer(cache.cached_object(text_of(3))) == 3
     assert wg.cache.info().problem
 
 
@@ -323,7 +323,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_to(folder):
     folder.mkdir(0o500)
-    assert answer(object_files.cached_object(text_of(3))) == 3
+    assert answer(cache.cached_object(text_of(3))) == 3
     assert "Permission" in wg.cache.info().problem
 
 
@@ -457,7 +457,7 @@ def test_what_a_killed_writer_leaves_is_never_read(folder, monkeypatch, written)
 
 def test_threads_at_once():
     def work(seed):
-        return [object_files.cached_object(text_of(number)) for number in range(seed % 3, 8)][-1]
+        return [cache.cached_object(text_of(number)) for number in range(seed % 3, 8)][-1]
 
     with concurrent.futures.ThreadPoolExecutor(6) as team:
         images = list(team.map(work, range(12)))
@@ -472,7 +472,7 @@ def test_a_fork_while_another_thread_compiles():
 import itertools, os, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 from wengert._engine.backends.llvm.ir import execution_engine as engine
-from wengert._engine.backends.llvm.cache import object_files as objects
+from wengert._engine.backends.llvm import cache as objects
 def text(n): return engine.heading() + f"\\ndefine i64 @answer() {{ ret i64 {n} }}\\n"
 stop = []
 def work():

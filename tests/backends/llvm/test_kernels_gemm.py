@@ -17,7 +17,8 @@ import wengert as wg
 from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose, streamed_gemm
+from wengert._engine.backends.llvm.kernels import index
+from wengert._engine.backends.llvm.kernels.gemm import blocked_gemm, choose
 from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
 from wengert._engine.backends.llvm.runtime import runtime_library
 from wengert._engine.core.symbolic.constraints import dim
@@ -234,7 +235,7 @@ def test_results_at_addresses_that_are_not_those_of_vectors():
 def test_such_a_product_of_unknown_sizes(dtype, threads):
     rng = np.random.default_rng(17)
     with tuning.using(streamed_bytes=4096, streamed_columns=16, streamed_result_bytes=2048):
-        streamed_gemm._compiled.cache_clear()
+        index.compiled.cache_clear()
         product = wg.jit(lambda a, b: a @ b, threads=threads)
         with_addend = wg.jit(lambda a, b, c, s: s * (a @ b) - 0.5 * c, threads=threads)
         sizes = [(2, 99, 31), (3, 40, 50), (5, 0, 64), (8, 129, 130), (13, 64, 1), (16, 300, 200)]
@@ -251,7 +252,7 @@ def test_such_a_product_of_unknown_sizes(dtype, threads):
             up = 2 * (a @ b)
             for x, y in zip(gradient(a, b), (up @ b.T, a.T @ up), strict=True):
                 assert np.max(np.abs(x - y)) <= 20 * np.finfo(dtype).eps * np.max(np.abs(y))
-    streamed_gemm._compiled.cache_clear()
+    index.compiled.cache_clear()
 
 
 @pytest.mark.parametrize("shape", [(13, 20, 21), (140, 300, 40), (5, 30_000, 9)])
@@ -346,7 +347,7 @@ def blocked():
     integer, pointer = ctypes.c_int64, ctypes.c_void_p
     matrix = [pointer, integer, integer]
     kinds = [*[integer] * 3, *matrix, *matrix, pointer, *matrix[:2], *[ctypes.c_double] * 2]
-    function = ctypes.CFUNCTYPE(integer, *kinds)(blocked_gemm.address_of(blocked_gemm.NAME))
+    function = ctypes.CFUNCTYPE(integer, *kinds)(index.address_of(blocked_gemm.NAME))
 
     def run(a, b, before, c, alpha, beta):
         of_a, of_b, (row, _) = ([n // 8 for n in x.strides] for x in (a, b, c))
@@ -403,7 +404,7 @@ def test_blocks_with_few_columns_at_a_time(panels):
     rng = np.random.default_rng(21)
     a, b = rng.normal(size=(130, 600)), rng.normal(size=(600, 230))
     with tuning.using(gemm_panels_bytes=panels, gemm_sum_steps=64, gemm_block_rows=24):
-        text = blocked_gemm.text()
+        text = index.module_of(blocked_gemm.NAME).text(execution_engine.heading())
         address = runtime_library.loaded(
             text, {n: runtime_library.symbols()[n] for n in ("wengert_alloc", "wengert_free")},
             [blocked_gemm.NAME],

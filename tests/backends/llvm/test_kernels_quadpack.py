@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.integrate import _quadpack_py
 
-from wengert._engine.backends.llvm.kernels import quadpack
-from wengert._engine.backends.llvm.kernels.quadpack import rules
+from wengert._engine.backends.llvm.kernels.index import address_of
+from wengert._engine.backends.llvm.kernels.quadpack import routine as quadpack
+from wengert._engine.backends.llvm.kernels.quadpack import subintervals
 
 INF = math.inf
 REAL, COUNT, ADDRESS = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
@@ -28,7 +29,7 @@ def native(f, a, b, points=(), limit=50, epsabs=1.49e-8, epsrel=1.49e-8, nodes=2
         return 0
 
     routine = ctypes.CFUNCTYPE(COUNT, *[TYPES[k] for k in quadpack.KINDS])(
-        quadpack.address_of(quadpack.NAME)
+        address_of(quadpack.NAME)
     )
     function, given = INTEGRAND(call), np.unique(points).astype(float)
     work = np.zeros(quadpack.work_words(limit, nodes, width))
@@ -137,7 +138,7 @@ def test_refused_limits():
 
 
 def test_nodes_and_weights():
-    for rule, exact_gauss in ((rules.RULE_21, 20), (rules.RULE_15, 14)):
+    for rule, exact_gauss in ((subintervals.RULE_21, 20), (subintervals.RULE_15, 14)):
         nodes, half = np.array(rule.all_nodes()), len(rule.nodes)
         kronrod = np.array([*rule.kronrod, *rule.kronrod[-2::-1]])
         gauss = np.zeros(rule.points)

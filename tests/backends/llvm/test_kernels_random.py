@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
-from wengert._engine.backends.llvm.kernels.random.philox import block, schedule
+from wengert._engine.backends.llvm.kernels.philox import block, schedule
 from wengert._engine.core.op import lookup
 
 from .kernel_driver import run

@@ -10,15 +10,14 @@ import pytest
 import wengert
 from wengert._engine.backends.llvm.abi import (
     array_fingerprint,
-    capture_guards,
     cpython_layout,
-    dispatch,
-    written_arguments,
+    guarded_entries,
+    python_function,
 )
-from wengert._engine.backends.llvm.export import memory_context, object_code
+from wengert._engine.backends.llvm.export import object_code, workspace
 from wengert._engine.backends.llvm.ir import execution_engine, llvm_types
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
-from wengert._engine.backends.llvm.profile import timers
+from wengert._engine.backends.llvm.profile import instrumented
 from wengert._engine.backends.llvm.runtime import runtime_library
 
 FOLDER = Path(wengert.__file__).parent / "_engine" / "backends" / "llvm"
@@ -26,10 +25,10 @@ FOLDER = Path(wengert.__file__).parent / "_engine" / "backends" / "llvm"
 
 def of_timers():
     module = ModuleBuilder()
-    clock = timers.Clock(module)
+    clock = instrumented.Clock(module)
     for name, kinds in (("wengert_alloc", ("ptr", ["i64"])), ("wengert_free", ("void", ["ptr"]))):
         module.declare(name, *kinds)
-        counting, text = timers.counted(name)
+        counting, text = instrumented.counted(name)
         module.parts[counting] = text
     clock.finish()
     return module.text(execution_engine.heading())
@@ -40,16 +39,13 @@ def with_heading(text):
 
 
 TEXTS = {
-    "abi/capture_guards.ll": lambda: with_heading(capture_guards.text()),
-    "abi/dispatch.ll": lambda: with_heading(
-        llvm_types.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
-    ),
-    "abi/written_arguments.ll": lambda: with_heading(written_arguments.text()),
+    "abi/capture_guards.ll": lambda: with_heading(guarded_entries.guards_text()),
+    "abi/dispatch.ll": lambda: with_heading(guarded_entries.dispatch_text()),
+    "abi/python_function.ll": lambda: with_heading(python_function.writing_text()),
     "export/object_code.ll": lambda: with_heading("\n".join(object_code.c_library().values())),
-    "export/memory_context.ll": lambda: with_heading("\n".join(memory_context.RUNTIME.values())),
+    "export/workspace.ll": lambda: with_heading("\n".join(workspace.RUNTIME.values())),
     "ir/execution_engine.ll": lambda: execution_engine.float16_text(execution_engine.heading()),
-    "profile/timers.ll": of_timers,
-    "runtime/allocator.ll": runtime_library.text,
+    "profile/instrumented.ll": of_timers,
     "abi/array_fingerprint.ll": array_fingerprint.text,
     "runtime/os_calls.ll": runtime_library.text,
     "runtime/thread_pool.ll": runtime_library.text,
@@ -71,4 +67,5 @@ def test_llvm_verifies(name):
 
 def test_a_missing_value_is_an_error():
     with pytest.raises(KeyError, match="head"):
-        llvm_types.read(dispatch.__file__, layout=1, **cpython_layout.OFFSETS)
+        path = Path(guarded_entries.__file__).with_name("dispatch")
+        llvm_types.read(path, layout=1, **cpython_layout.OFFSETS)

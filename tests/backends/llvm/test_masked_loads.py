@@ -1,6 +1,6 @@
 """Masked loads read what their masks select, when they stand in the IR, and nothing else.
 
-LLVM 22 makes other programs of them (ir/masked_memory.py).  The testers are tested: without what
+LLVM 22 makes other programs of them (ir/simd_value.py).  The testers are tested: without what
 prevents that, they find all three.
 """
 
@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm import program
-from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
+from wengert._engine.backends.llvm.ir import execution_engine, simd_value
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 
 from .random_programs import Bundle, is_differentiable
@@ -43,7 +43,7 @@ def selected(use):
     counts = s.value("load <8 x i64>, ptr %count, align 8")
     lanes = ", ".join(f"i64 {k}" for k in range(8))
     mask = s.value(f"icmp slt <8 x i64> <{lanes}>, {counts}")
-    loaded = masked_memory.load(module, s, "double", 8, "%x", 8, mask)
+    loaded = simd_value.masked_load(module, s, "double", 8, "%x", 8, mask)
     other = s.value(f"load {KIND}, ptr %y, align 8")
     used = use(s, loaded, other)
     made = s.value(f"select <8 x i1> {mask}, {KIND} {used}, {KIND} {other}")
@@ -105,7 +105,7 @@ def test_what_has_a_mask_keeps_it_in_random_programs(first):
 
 
 def test_the_testers_find_what_llvm_does(monkeypatch):
-    monkeypatch.setattr(masked_memory, "_fenced", lambda *given: given[-1])
+    monkeypatch.setattr(simd_value, "_fenced", lambda *given: given[-1])
     if execution_engine.llvm.llvm_version_info[0] != 22:
         pytest.skip("other versions of LLVM do not do this")
     assert excess(text_of(lambda a, x: a @ x, np.ones((5, 1)), np.ones(1)))

@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from wengert import distributed
 from wengert import numpy as wnp
-from wengert._engine.backends.llvm.lowering.split_messages import is_start, is_wait
+from wengert._engine.backends.llvm.lowering.registry import is_start, is_wait
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.workspace import last_uses

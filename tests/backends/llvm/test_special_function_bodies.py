@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.special_functions import compile_function
+from wengert._engine.backends.llvm.special_functions import scalar_builder
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
@@ -52,7 +52,7 @@ def agree(op, operands, params):
 def test_a_member_is_read(op):
     args, params = next(iter(op.make_examples(np.random.default_rng(0))))
     dtypes = [np.result_type(np.asarray(a), np.float64) for a in args]
-    assert compile_function.is_served(op, params, dtypes)
+    assert scalar_builder.is_served(op, params, dtypes)
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def native(values, *operands):
     """What the text of a function of elements computes, in a program around it."""
     made = Made(values)
     op = FunctionFamily(values, len(operands), None, complex_ok=True, native=True)
-    assert compile_function.is_served(made, {}, [x.dtype for x in operands])
+    assert scalar_builder.is_served(made, {}, [x.dtype for x in operands])
     return wg.jit(lambda *xs: op(*xs))(*operands)
 
 

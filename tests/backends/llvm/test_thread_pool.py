@@ -16,12 +16,12 @@ import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.runtime import (
-    blas_threads,
+    library_symbols,
     runtime_library,
-    thread_count,
+    settings,
     thread_pool,
 )
-from wengert._engine.backends.llvm.runtime import thread_count as threads
+from wengert._engine.backends.llvm.runtime import settings as threads
 from wengert._engine.backends.llvm.tuning import thresholds
 
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -357,38 +357,40 @@ def test_what_is_no_number_of_threads(wrong, setting):
 def test_the_number_at_the_beginning():
     program = "import wengert as wg; print(wg.get_threads())"
     plain = {"WENGERT_THREADS": "", "OMP_NUM_THREADS": ""}
-    assert run(program, **plain) == [str(thread_count.cores())]
+    assert run(program, **plain) == [str(settings.cores())]
     assert run(program, **plain | {"OMP_NUM_THREADS": "3,2"}) == ["3"]
-    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(thread_count.cores())]
+    assert run(program, **plain | {"OMP_NUM_THREADS": "many"}) == [str(settings.cores())]
     assert run(program, OMP_NUM_THREADS="3", WENGERT_THREADS="5") == ["5"]
 
 
 def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):
-    monkeypatch.setattr(thread_count, "_GROUP", tmp_path)
-    every = thread_count.cores()
+    monkeypatch.setattr(settings, "_GROUP", tmp_path)
+    every = settings.cores()
     for quota, want in (("max 100000", every), ("100000 100000", 1), ("10000 100000", 1)):
         (tmp_path / "cpu.max").write_text(quota)
-        assert thread_count.cores() == want
+        assert settings.cores() == want
     (tmp_path / "cpu.max").write_text("99900000 100000")
-    assert thread_count.cores() == every
-    whole = thread_count.memory()
+    assert settings.cores() == every
+    whole = settings.memory()
     (tmp_path / "memory.max").write_text("max\n")
-    assert thread_count.memory() == whole
+    assert settings.memory() == whole
     (tmp_path / "memory.max").write_text("1048576\n")
-    assert thread_count.memory() == 1048576
+    assert settings.memory() == 1048576
 
 
 # ---- BLAS --------------------------------------------------------------------------------------
 
 
 def number():
-    return ctypes.CFUNCTYPE(ctypes.c_int)(blas_threads.functions()["blas_get"])()
+    return ctypes.CFUNCTYPE(ctypes.c_int)(library_symbols.blas_functions()["blas_get"])()
 
 
-BLAS = blas_threads.symbols()
+BLAS = library_symbols.blas_symbols()
 enter = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(BLAS["wengert_blas_enter"])
 leave = ctypes.CFUNCTYPE(None)(BLAS["wengert_blas_leave"])
-set_number = ctypes.CFUNCTYPE(None, ctypes.c_int)(blas_threads.functions().get("blas_set", 0))
+set_number = ctypes.CFUNCTYPE(None, ctypes.c_int)(
+    library_symbols.blas_functions().get("blas_set", 0)
+)
 
 
 @pytest.fixture
@@ -400,7 +402,9 @@ def two_for_blas():
     set_number(before)
 
 
-needs_blas = pytest.mark.skipif(not blas_threads.functions(), reason="a BLAS that cannot be asked")
+needs_blas = pytest.mark.skipif(
+    not library_symbols.blas_functions(), reason="a BLAS that cannot be asked"
+)
 
 
 @needs_blas
@@ -442,7 +446,7 @@ def test_calls_that_overlap_do_not_lose_the_number():
 
 def test_a_blas_that_is_not_known_is_left_alone():
     module = ModuleBuilder()
-    blas_threads.emit_blas_threads(module, available=False)
+    library_symbols.emit_blas_threads(module, available=False)
     code = compiled(module)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("wengert_blas_enter"))(1, 1)
     ctypes.CFUNCTYPE(None)(code.address("wengert_blas_leave"))()

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import program_cache, tuning
-from wengert._engine.backends.llvm.cache import tuned_thresholds
+from wengert._engine.backends.llvm import cache, program_cache, tuning
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.cache import disk_cache
 from wengert.cli import main, tune
@@ -31,8 +30,8 @@ def folder(monkeypatch, tmp_path):
 
 def stored(folder, **changes):
     """A file with changes of what is in it."""
-    content = {"format": 1, "machine": tuned_thresholds.machine(), "thresholds": {NAME: 1234}}
-    (folder / tuned_thresholds.NAME).write_text(json.dumps(content | changes))
+    content = {"format": 1, "machine": cache.machine(), "thresholds": {NAME: 1234}}
+    (folder / cache.NAME).write_text(json.dumps(content | changes))
 
 
 # ---- the table ---------------------------------------------------------------------------------
@@ -87,15 +86,15 @@ def test_programs_of_other_thresholds_are_not_reused(monkeypatch):
 
 
 def test_values_are_saved_and_loaded(folder):
-    assert tuned_thresholds.load() == {}
-    tuned_thresholds.save({NAME: 1234})
+    assert cache.load() == {}
+    cache.save({NAME: 1234})
     tuning.install({})
-    assert tuned_thresholds.load() == {NAME: 1234} and tuning.thresholds.parallel_loop_work == 1234
-    assert [p.name for p in folder.iterdir()] == [tuned_thresholds.NAME]
+    assert cache.load() == {NAME: 1234} and tuning.thresholds.parallel_loop_work == 1234
+    assert [p.name for p in folder.iterdir()] == [cache.NAME]
     wg.cache.clear()
-    assert tuned_thresholds.load() == {NAME: 1234}
-    assert tuned_thresholds.remove() and not tuned_thresholds.remove()
-    assert tuning.key() == "" and tuned_thresholds.load() == {}
+    assert cache.load() == {NAME: 1234}
+    assert cache.remove() and not cache.remove()
+    assert tuning.key() == "" and cache.load() == {}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +109,9 @@ def test_values_are_saved_and_loaded(folder):
 )
 def test_a_damaged_file_is_ignored(folder, content, why):
     data = content if isinstance(content, bytes) else content.encode()
-    (folder / tuned_thresholds.NAME).write_bytes(data)
+    (folder / cache.NAME).write_bytes(data)
     with pytest.warns(UserWarning, match=why):
-        assert tuned_thresholds.load() == {}
+        assert cache.load() == {}
     assert tuning.key() == ""
 
 
@@ -130,7 +129,7 @@ def test_a_damaged_file_is_ignored(folder, content, why):
 def test_a_file_with_other_content_is_ignored(folder, change, why):
     stored(folder, **change)
     with pytest.warns(UserWarning, match=why):
-        assert tuned_thresholds.load() == {}
+        assert cache.load() == {}
     assert tuning.key() == ""
 
 
@@ -144,10 +143,10 @@ def test_a_file_with_other_content_is_ignored(folder, change, why):
 )
 def test_a_file_of_another_machine_is_ignored(folder, part, why):
     stored(folder)
-    assert tuned_thresholds.load() == {NAME: 1234}
-    stored(folder, machine=tuned_thresholds.machine() | {part: "other"})
+    assert cache.load() == {NAME: 1234}
+    stored(folder, machine=cache.machine() | {part: "other"})
     with pytest.warns(UserWarning, match=why):
-        assert tuned_thresholds.load() == {}
+        assert cache.load() == {}
     assert tuning.key() == ""
 
 
@@ -155,22 +154,22 @@ def test_a_file_that_others_can_write_to_is_ignored(folder):
     if not hasattr(disk_cache.os, "geteuid"):
         pytest.skip("the system protects the folder")
     stored(folder)
-    (folder / tuned_thresholds.NAME).chmod(0o666)
+    (folder / cache.NAME).chmod(0o666)
     with pytest.warns(UserWarning, match="cannot be read"):
-        assert tuned_thresholds.load() == {}
+        assert cache.load() == {}
 
 
 def test_without_a_cache_there_are_the_defaults(folder, monkeypatch, capsys):
     stored(folder)
     monkeypatch.setenv("WENGERT_CACHE", "off")
-    assert tuned_thresholds.load() == {}
+    assert cache.load() == {}
     assert main(["tune"]) == 1
     assert "disabled by WENGERT_CACHE" in capsys.readouterr().err
 
 
 def test_a_value_out_of_range_is_not_written(folder):
     with pytest.raises(ValueError, match="it must be from 1000"):
-        tuned_thresholds.save({NAME: 1})
+        cache.save({NAME: 1})
     assert not list(folder.iterdir())
 
 
@@ -218,7 +217,7 @@ def test_tune_writes_what_it_measured(monkeypatch, capsys, folder):
     monkeypatch.setattr(tune, "get_threads", lambda: 2)
     assert main(["tune"]) == 0
     assert f"{NAME}: {DEFAULT} -> {DEFAULT // 2} work (50% faster)" in capsys.readouterr().out
-    assert tuned_thresholds.load() == {NAME: DEFAULT // 2}
+    assert cache.load() == {NAME: DEFAULT // 2}
     assert main(["tune", "--show"]) == 0
     assert f"* {NAME} = {DEFAULT // 2} work" in capsys.readouterr().out
     assert main(["tune", "--reset"]) == 0
@@ -251,7 +250,7 @@ def test_a_valid_file_warns_of_nothing(folder):
     stored(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert tuned_thresholds.load() == {NAME: 1234}
+        assert cache.load() == {NAME: 1234}
 
 
 def test_values_that_are_installed_in_a_block_are_used_after_it():

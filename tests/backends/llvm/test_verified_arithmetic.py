@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from wengert._engine.backends.llvm.abi import array_fingerprint, verified_arithmetic
-from wengert._engine.backends.llvm.abi.verified_arithmetic import computed, has_nan, is_finite
+from wengert._engine.backends.llvm.abi import array_fingerprint
+from wengert._engine.backends.llvm.abi.array_fingerprint import computed, has_nan, is_finite
 
 DTYPES = [np.float64, np.float32]
 SIZES = [0, 1, 5, 31, 32, 64, 100, 1000, 4099]
-UFUNCS = list(verified_arithmetic.UFUNCS)
+UFUNCS = list(array_fingerprint.UFUNCS)
 HASHED = list(itertools.product((False, True), repeat=2))
 
 

@@ -86,7 +86,6 @@ class Executable:
         return exclusively(self._exclusive, partial(self._updating, run, fed))
 
     def _fitted(self, values: Sequence[Any]) -> list[Any]:
-        """The values of the inputs, checked and converted."""
         convert = self.backend.fitted
         return [convert(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
 

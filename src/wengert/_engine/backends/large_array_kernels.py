@@ -50,16 +50,13 @@ if TYPE_CHECKING:
     from wengert._engine.core.op import Op
     from wengert._engine.core.types import Array
 
-    from .llvm.abi import array_fingerprint, cpython_layout, verified_arithmetic
-    from .llvm.runtime import pooled_arrays
+    from .llvm.abi import array_fingerprint, cpython_layout
+    from .llvm.runtime import runtime_library
 else:
     closure_conversion = LazyModule("wengert._engine.control_flow.closure_conversion")
     cpython_layout = LazyModule("wengert._engine.backends.llvm.abi.cpython_layout")
-    array_fingerprint, verified_arithmetic = (
-        LazyModule("wengert._engine.backends.llvm.abi.array_fingerprint"),
-        LazyModule("wengert._engine.backends.llvm.abi.verified_arithmetic"),
-    )
-    pooled_arrays = LazyModule("wengert._engine.backends.llvm.runtime.pooled_arrays")
+    array_fingerprint = LazyModule("wengert._engine.backends.llvm.abi.array_fingerprint")
+    runtime_library = LazyModule("wengert._engine.backends.llvm.runtime.runtime_library")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -110,8 +107,8 @@ def in_recycled_memory(function: Callable[P, T], /, *args: P.args, **kwargs: P.k
         if _Recycling.calls == 1 or not cpython_layout.is_known():
             return function(*args, **kwargs)
         load_fingerprints()
-        _Recycling.handler = pooled_arrays.handler()
-        _Recycling.set_handler = set_handler = pooled_arrays.set_handler()
+        _Recycling.handler = runtime_library.handler()
+        _Recycling.set_handler = set_handler = runtime_library.set_handler()
     before = set_handler(_Recycling.handler)
     try:
         return function(*args, **kwargs)
@@ -143,14 +140,14 @@ def kept_with_value(op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> Any
     hashed = (_is_watched(inputs[0]), _is_watched(inputs[1]))
     if not any(hashed) or np.geterr()["under"] != "ignore":
         return None
-    found = verified_arithmetic.computed(ufunc, x, y, hashed)
+    found = array_fingerprint.computed(ufunc, x, y, hashed)
     if found is None or not found.is_finite:  # NumPy warns
         return None
     pairs = zip(inputs, found.fingerprints, strict=True)
     return found.value, tuple([a if f is None else Watched(a, f) for a, f in pairs])
 
 
-_UFUNCS = frozenset((np.add, np.subtract, np.multiply))  # those of verified_arithmetic.py
+_UFUNCS = frozenset((np.add, np.subtract, np.multiply))  # those of array_fingerprint.py
 
 
 def _is_watched(x: Any) -> bool:
@@ -163,7 +160,7 @@ def product_with(t: Any, factor: Watched) -> Any:
     array = factor.array
     if not factor.is_native or type(t) is not np.ndarray:
         return None
-    found = verified_arithmetic.computed(np.multiply, t, array, (False, True))
+    found = array_fingerprint.computed(np.multiply, t, array, (False, True))
     if found is None:
         return None
     factor.check(found.fingerprints[1])
@@ -172,7 +169,7 @@ def product_with(t: Any, factor: Watched) -> Any:
 
 def has_nan(x: Any) -> bool | None:
     """Whether a large array contains NaN; None if NumPy is to search it."""
-    return None if _Recycling.set_handler is None else verified_arithmetic.has_nan(x)
+    return None if _Recycling.set_handler is None else array_fingerprint.has_nan(x)
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -197,7 +194,7 @@ def value_of_large(op: Op, *values: Any, **params: Any) -> Any:
 def _is_finite(x: Any) -> bool:
     """Whether all elements are finite; one pass if their sum is, too."""
     if type(x) is np.ndarray and cpython_layout.is_known():
-        found = verified_arithmetic.is_finite(x)
+        found = array_fingerprint.is_finite(x)
         if found is not None:
             return found
     with np.errstate(all="ignore"):

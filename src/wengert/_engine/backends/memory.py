@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.backends.llvm.runtime.allocator_stats import AllocatorInfo, info, limit, trim
+from wengert._engine.backends.llvm.runtime.settings import AllocatorInfo, info, limit, trim
 from wengert._engine.core.device_arrays import MemoryInfo
 from wengert._engine.core.lazy_import import lazy_names, public_dir
 

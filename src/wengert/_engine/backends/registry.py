@@ -1,10 +1,11 @@
-"""Backend: the base class of backends, and their registry by name.
+"""Backend: the base class of backends, their registry by name, and the null backend.
 
 A backend states which operations it lacks, and compiles a graph whose sizes are all numbers to a
 function of plain values; checks of inputs, sizes, structure and updates are common to all backends
-(executable.py).
+(executable.py).  Other packages register backends in the entry point group ``wengert.backends``.
 
-Other packages register backends in the entry point group ``wengert.backends``.
+    Null    runs nothing, for testing and for counting costs: results are zeros of the right shapes
+            and dtypes, whose memory is not touched; variables keep their values
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from wengert._engine.backends.argument_conversion import fitted, own
+from wengert._engine.backends.variable_updates import values_of, write
 from wengert._engine.core.device_arrays import host_values
 from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.graph_classes import bodies_of
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.spec import Spec
+from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.validation import word
 from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
-
-from .argument_conversion import fitted, own
-from .variable_updates import values_of, write
 
 if TYPE_CHECKING:
     from wengert._engine.core.runtime_checks import Checks
@@ -281,3 +284,55 @@ def backend(name: str | Backend) -> Backend:
             f"there is no backend {name!r}; available are {', '.join(backends())}{hint}"
             f"{at(user_line())}."
         ) from None
+
+
+# ---- the null backend ----------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from . import cost_report
+    from .cost_report import Report
+else:
+    cost_report = LazyModule("wengert._engine.backends.cost_report")
+
+
+class Null(Backend):
+    """Runs nothing, and returns zeros of the right shapes and dtypes; see `Backend`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.input("x", shape=("n", "n"))
+    >>> f = wg.computation(np.linalg.inv(x), backend="null")
+    >>> f(np.ones((2, 2)))
+    array([[0., 0.],
+           [0., 0.]])
+    """
+
+    __module__ = "wengert.backends"
+
+    name = "null"
+    tolerance = float("inf")
+
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
+        """Return a function that returns zeros."""
+        specs = [at_sizes(n.spec, sizes) for n in graph.outputs]
+        first = len(graph.inputs)
+        place = {v: first + k for k, v in enumerate(graph.variables)}
+        kept = [place[v] for v in graph.updates]
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            return [np.zeros(s.shape, s.dtype)[()] for s in specs] + [
+                np.array(values[k]) for k in kept
+            ]
+
+        return run
+
+    def report(
+        self, graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
+    ) -> Report:
+        """The cost of a run; see `wengert.backends.report`."""
+        return cost_report.report(graph, sizes, **more)
+
+
+register_backend(Null())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.tape import Tape
-from wengert._engine.backends.interpreter.interpreter import InterpretedProgram, Interpreter
+from wengert._engine.backends.interpreter import InterpretedProgram, Interpreter
 from wengert._engine.backends.registry import Run
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph

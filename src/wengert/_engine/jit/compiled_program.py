@@ -81,11 +81,11 @@ def preferred_backend() -> str:
 
 
 if TYPE_CHECKING:
-    from wengert._engine.backends import interpreter_timing
+    from wengert._engine.backends import interpreter_profile
     from wengert._engine.core.types import Operand
     from wengert._engine.profiling.record import Timing
 else:
-    interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
+    interpreter_profile = LazyModule("wengert._engine.backends.interpreter_profile")
 
 _node = attrgetter("node")
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether it gets a gradient, whether one was set
@@ -258,7 +258,7 @@ class CompiledProgram:
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
         reference_call = None if self._has_side_effects else call
-        return interpreter_timing.timed(
+        return interpreter_profile.timed(
             self._executable, values, repeats, reference_call, not self._keeps_old
         )
 

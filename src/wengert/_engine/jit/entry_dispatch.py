@@ -2,7 +2,8 @@
 
 Signatures differ in types, dtypes, numbers of axes and layouts of the arguments, and in which are
 keywords.  If there are several, one entry point dispatches to the others
-(backends/llvm/abi/dispatch.py), so that a second signature does not make the first one slower.
+(backends/llvm/abi/guarded_entries.py), so that a second signature does not make the first one
+slower.
 
     entry_signature  the signature of a call
     Routes           the entry points of a function
@@ -38,9 +39,9 @@ from .call_signature import CallSignature, IdentityKey
 from .compiled_program import ENTRIES, ROUTES, STRUCTURES, CompiledProgram
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.abi import dispatch
+    from wengert._engine.backends.llvm.abi import guarded_entries
 else:  # most functions have one signature
-    dispatch = LazyModule("wengert._engine.backends.llvm.abi.dispatch")
+    guarded_entries = LazyModule("wengert._engine.backends.llvm.abi.guarded_entries")
 
 _NUMBERS = frozenset((float, int, bool, complex))
 _LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned
@@ -133,12 +134,12 @@ class Routes:
             self.entry = entry
             return
         routes = [
-            dispatch.Route(
+            guarded_entries.Route(
                 signature.positional, signature.names, signature.kinds, signature.order, entry
             )
             for signature, (_, entry) in self._known.items()
         ]
-        self.entry = dispatch.dispatching(routes, otherwise)
+        self.entry = guarded_entries.dispatching(routes, otherwise)
 
 
 def _is_c_contiguous(signature: EntrySignature) -> bool:

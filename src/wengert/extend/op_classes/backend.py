@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.backends.interpreter.interpreter import Interpreter
+from wengert._engine.backends.interpreter import Interpreter
 from wengert._engine.core.op import Op
 
 from .transformers import OpNode, OpOperation, Transformer, make_transformer

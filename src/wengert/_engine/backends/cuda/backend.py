@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from wengert._engine.backends.interpreter_profile import timed_by_nodes
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.device_arrays import DeviceValue, host_values, is_on_device
 from wengert._engine.core.graph import BaseGraph
@@ -23,7 +24,6 @@ from wengert._engine.core.spec import Spec, spec_of
 from wengert._engine.core.thread_state import lock
 from wengert.errors import ConversionError, GuardError, MatrixError, at, user_line
 
-from ..interpreter_timing import timed_by_nodes
 from . import device_profile
 from .checked_values import Sought, is_repeatable
 from .current_device import current
@@ -35,10 +35,9 @@ from .program import DeviceProgram
 from .variables import argument, values_on_device, write_on_device
 
 if TYPE_CHECKING:
+    from wengert._engine.backends.interpreter import Interpreter
     from wengert._engine.core.runtime_checks import Checks
     from wengert._engine.profiling.record import Timing
-
-    from ..interpreter.interpreter import Interpreter
 
 
 class Cuda(Backend):

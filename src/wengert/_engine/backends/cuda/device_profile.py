@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.profile.step_times import step_cost_of
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.profiling.record import (
@@ -25,7 +26,6 @@ from wengert._engine.profiling.record import (
 )
 
 from ..llvm.lowering.loop_ir import Expr
-from ..llvm.profile.profile_attribution import step_cost_of
 from .listing import Listing
 from .program import DeviceProgram
 from .stage_timers import StageTimers

@@ -17,13 +17,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine.backends.interpreter import refusal
 from wengert._engine.core.node_properties import substituted
 from wengert._engine.core.op import lookup
 from wengert._engine.core.replaced_errors import raise_for
 from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert.errors import MatrixError
 
-from ..interpreter.interpreter import refusal
 from ..registry import backend
 from .convolutions import convolved, correlated
 from .device import Device, Failed

@@ -9,10 +9,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 
+from wengert._engine.backends.llvm.ir.execution_engine import compiling_for
 from wengert._engine.core.thread_state import lock
 
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from ..llvm.ir.processors import compiling_for
 from .device import Device, Launch
 from .kernel_codegen import DeviceKernel
 from .ptx import NVPTX

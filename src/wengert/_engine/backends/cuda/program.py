@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.execution_engine import compiling_for
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.node import Node
 from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, replaced
 
-from ..llvm.ir.processors import compiling_for
 from ..llvm.lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from ..llvm.lowering.registry import specs_of
 from ..llvm.lowering.scatter_chains import SliceUpdate

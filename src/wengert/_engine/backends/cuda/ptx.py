@@ -14,11 +14,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from wengert._engine.backends.llvm.ir.execution_engine import Processor
 from wengert.errors import BackendError, at, user_line
 
 from ..llvm.export.object_code import assembly_code
 from ..llvm.ir.ir_builder import ModuleBuilder
-from ..llvm.ir.processors import Processor
 from .block_threads import ARGUMENTS, BLOCK_BARRIER, SHUFFLE, WARP_BARRIER
 from .kernel_codegen import DeviceKernel
 

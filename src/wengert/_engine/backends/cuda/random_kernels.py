@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.kernels.philox import block, schedule
 from wengert._engine.ops.random.bits import FOLD, SPLIT, TRIALS
 
 from ..llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from ..llvm.kernels.random.philox import block, schedule
 from .device import Device
 from .draw_chains import at, loaded
 from .kernel_codegen import DeviceKernel
 from .loaded_kernels import element_kernel, launch_of
 
 BLOCK_BYTES = 32  # of a block of Philox
-# The shift of a word, or the bit that is set, and the scale: as kernels/random/distributions.py.
+# The shift of a word, or the bit that is set, and the scale: as kernels/distributions.py.
 SCALES = {
     ("random_uniform", "f8"): (11, 2.0**-53),
     ("random_uniform", "f4"): (8, 2.0**-24),

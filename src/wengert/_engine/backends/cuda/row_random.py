@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.kernels.philox import block, schedule
 from wengert._engine.ops.random.bits import FOLD, SPLIT
 
 from ..llvm.ir.index_analysis import Length
 from ..llvm.ir.ir_builder import Name, Section
-from ..llvm.kernels.random.philox import block, schedule
 from ..llvm.lowering.loop_ir import Expr
 from ..llvm.lowering.registry import specs_of
 from .draw_chains import at, loaded

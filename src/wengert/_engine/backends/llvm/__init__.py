@@ -16,11 +16,10 @@ special_functions/      special functions: SciPy's compiled ones, and others tra
 abi/                    how Python and C call compiled programs
 runtime/                threads, memory, addresses of library functions
 vector_math/            exp, log, sin ... on SIMD values
-cache/                  object files on disk
+cache.py                object files and tuned thresholds on disk
 ir/                     LLVM IR: builder, types, SIMD values, the scalar language, execution engine
 program_fingerprint.py  the key of a graph in the cache
 tuning.py               the tuned thresholds of compiler, kernels and runtime
-threshold_entry.py      an entry of that table
 
 Nothing is imported here, so that LLVM starts at the first use.
 """

@@ -19,20 +19,20 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.thread_state import lock
 
+from . import cache
 from .abi import is_available
-from .abi.dispatch import LayoutDispatch, layout_of
-from .cache import tuned_thresholds
+from .abi.guarded_entries import LayoutDispatch, layout_of
 from .compiled import LoadedProgram, entry_of, has_entry
 from .program_cache import CachedProgram, has_program, program_of, traced_key
 
 if TYPE_CHECKING:
-    from wengert._engine.backends import interpreter_timing
-    from wengert._engine.backends.interpreter.interpreter import Interpreter
+    from wengert._engine.backends import interpreter_profile
+    from wengert._engine.backends.interpreter import Interpreter
     from wengert._engine.core.types import Array
     from wengert._engine.profiling.record import Timing
 
     from . import program as programs
-    from .abi import c_pointers, written_arguments
+    from .abi import c_pointers, python_function
     from .export import files
     from .export.files import FunctionToExport
     from .profile import profile_runner, program_summary
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from .program import Program
 else:
     files = LazyModule("wengert._engine.backends.llvm.export.files")
-    interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
+    interpreter_profile = LazyModule("wengert._engine.backends.interpreter_profile")
     programs = LazyModule("wengert._engine.backends.llvm.program")
     profile_runner = LazyModule("wengert._engine.backends.llvm.profile.profile_runner")
     program_summary = LazyModule("wengert._engine.backends.llvm.profile.program_summary")
     c_pointers = LazyModule("wengert._engine.backends.llvm.abi.c_pointers")
-    written_arguments = LazyModule("wengert._engine.backends.llvm.abi.written_arguments")
+    python_function = LazyModule("wengert._engine.backends.llvm.abi.python_function")
 
 _IN_PLACE = "in place"  # key among the layouts
 
@@ -212,8 +212,8 @@ class Native(Backend):
         return made
 
     def writing_entry(self, *parts: Any) -> Callable[..., Any]:
-        """An entry point for functions that modify arguments; see `written_arguments`."""
-        return written_arguments.writing_entry(*parts)
+        """An entry point of a function that modifies arguments; see `abi/python_function.py`."""
+        return python_function.writing_entry(*parts)
 
     def timed(
         self,
@@ -236,7 +236,7 @@ class Native(Backend):
             own, graph, values, sizes, repeats, call, self.threads, layouts
         )
         if found is None:  # the run failed: the interpreter raises the error
-            return interpreter_timing.timed_by_nodes(
+            return interpreter_profile.timed_by_nodes(
                 cast("Interpreter", backend("interpret")), graph, values, sizes, repeats, call
             )
         return found
@@ -258,5 +258,5 @@ def _configured(threads: int | None) -> Any:
     return native.configured(threads)
 
 
-tuned_thresholds.load()
+cache.load()
 register_backend(Native())

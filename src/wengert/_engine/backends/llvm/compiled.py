@@ -16,13 +16,13 @@ from wengert._engine.core.symbolic.dim import replaced
 from wengert.errors import CommunicationError, at, user_line
 
 from .abi import is_available, make_entry
-from .abi.dispatch import layout_of
+from .abi.guarded_entries import layout_of
 from .abi.ports import Port, sends_messages
-from .codegen.python_signals import RAISED
+from .codegen.host_callbacks import RAISED
 from .ir import execution_engine
 from .ir.index_analysis import size_of
 from .program_cache import CachedProgram, object_files_of
-from .runtime.pooled_arrays import handler
+from .runtime.runtime_library import handler
 from .tuning import thresholds
 
 if TYPE_CHECKING:  # not needed for a cached program
@@ -134,6 +134,5 @@ def entry_of(
 
 
 def _may_be_large(program: Program | CachedProgram) -> bool:
-    """Whether a result may be large enough for the recycling allocator."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
     return any(type(n) is not int or n >= thresholds.pooled_result_bytes for n in sizes)

@@ -22,40 +22,38 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Length, names_in
 
 from .abi import entry_text
+from .abi.arguments_and_results import is_single, nesting_of
 from .abi.ports import Port
-from .abi.result_objects import is_single, nesting_of
 from .codegen.function import FunctionCodegen
-from .codegen.host_callbacks import HostCallbacks
+from .codegen.host_callbacks import LISTENED, HostCallbacks
 from .codegen.loop_nests import extent_of, named
-from .codegen.parallel_loops import work_of
-from .codegen.python_signals import LISTENED
+from .codegen.nest_calls import work_of
 from .ir import execution_engine
 from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
 from .kernels import KernelCalls
-from .lowering.leaves import stride_names
+from .lowering.leaves_and_views import stride_names
 from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of
 from .runtime.runtime_library import symbols
-from .schedule.buffer_donation import first_stage, overwritten
 from .schedule.integer_ranges import InputFacts, Integers
 from .schedule.scheduling import Schedule
+from .schedule.workspace import first_stage, overwritten
 from .tuning import thresholds
 
 if TYPE_CHECKING:
     from .codegen import batch_loops
-    from .loops import branches, checkpointed_reverse, control_flow, loop_body, quadrature
+    from .loops import branches_and_integrals, checkpointed_reverse, control_flow, loop_body
     from .loops.loop_body import LoopBody
     from .schedule.batch_loops import BatchLoop
 else:  # not needed for most programs
     batch_loops = LazyModule("wengert._engine.backends.llvm.codegen.batch_loops")
-    branches, checkpointed_reverse = (
-        LazyModule("wengert._engine.backends.llvm.loops.branches"),
+    branches_and_integrals, checkpointed_reverse = (
+        LazyModule("wengert._engine.backends.llvm.loops.branches_and_integrals"),
         LazyModule("wengert._engine.backends.llvm.loops.checkpointed_reverse"),
     )
     control_flow = LazyModule("wengert._engine.backends.llvm.loops.control_flow")
     loop_body = LazyModule("wengert._engine.backends.llvm.loops.loop_body")
-    quadrature = LazyModule("wengert._engine.backends.llvm.loops.quadrature")
 
 # The code generators of loops and conditionals: `make(program, step)`.
 _NESTED: dict[str, Callable[[], Any]] = {
@@ -63,10 +61,10 @@ _NESTED: dict[str, Callable[[], Any]] = {
     "while": lambda: control_flow.WhileCodegen,
     "checkpointed": lambda: control_flow.checkpointed_forward,
     "replay": lambda: checkpointed_reverse.CheckpointedReverse,
-    "cond": lambda: branches.BranchCodegen,
-    "switch": lambda: branches.BranchCodegen,
-    "sized": lambda: branches.SizedCodegen,
-    "quadrature": lambda: quadrature.QuadratureCodegen,
+    "cond": lambda: branches_and_integrals.BranchCodegen,
+    "switch": lambda: branches_and_integrals.BranchCodegen,
+    "sized": lambda: branches_and_integrals.SizedCodegen,
+    "quadrature": lambda: branches_and_integrals.QuadratureCodegen,
 }
 
 
@@ -80,9 +78,9 @@ class Program(FunctionCodegen):
     threads : int, optional
         The number of threads; by default that of `wengert.set_threads`.
     layouts : str
-        The layout of each input, then each variable (lowering/leaves.py).
+        The layout of each input, then each variable (leaves_and_views.py).
     overwrites : bool
-        Whether updates may be written in place (schedule/buffer_donation.py).
+        Whether updates may be written in place (schedule/workspace.py).
 
     Attributes
     ----------

@@ -43,37 +43,29 @@ from wengert._engine.core.spec import Spec
 
 from . import tuning
 from .abi.ports import Port
-from .cache.object_files import cached_object, compiler_fingerprint, key_of, read_object
-from .codegen.host_callbacks import HostCallbacks, lengths_of
-from .codegen.python_signals import LISTENED
-from .codegen.python_signals import address_of as listened_at
+from .cache import cached_object, compiler_fingerprint, key_of, read_object
+from .codegen.host_callbacks import LISTENED, HostCallbacks, lengths_of
+from .codegen.host_callbacks import address_of as listened_at
 from .ir.object_symbols import symbols_of
 from .program_fingerprint import fingerprint_of, repeated_element, traced_fingerprint_of
 from .tuning import thresholds
 
 if TYPE_CHECKING:
     from . import program as programs
-    from .kernels import quadpack
-    from .kernels.gemm import blocked_gemm, streamed_gemm
-    from .kernels.linalg import complex_solve, lu_in_cache, substitution_in_cache
+    from .kernels import index
     from .program import Program
-    from .runtime import blas_threads, library_symbols, runtime_library
+    from .runtime import library_symbols, runtime_library
 else:  # not needed for a cached program
     programs, library_symbols = (
         LazyModule("wengert._engine.backends.llvm.program"),
         LazyModule("wengert._engine.backends.llvm.runtime.library_symbols"),
     )
     runtime_library = LazyModule("wengert._engine.backends.llvm.runtime.runtime_library")
-    blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
-    blocked_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.blocked_gemm")
-    streamed_gemm = LazyModule("wengert._engine.backends.llvm.kernels.gemm.streamed_gemm")
-    quadpack = LazyModule("wengert._engine.backends.llvm.kernels.quadpack")
-    _LINALG = "wengert._engine.backends.llvm.kernels.linalg"
-    complex_solve = LazyModule(f"{_LINALG}.complex_solve")
-    lu_in_cache = LazyModule(f"{_LINALG}.lu_in_cache")
-    substitution_in_cache = LazyModule(f"{_LINALG}.substitution_in_cache")
+    index = LazyModule("wengert._engine.backends.llvm.kernels.index")
 
 _KEY = 32  # bytes
+# Names of `HOMES` in kernels/index.py, which is imported if a program needs one.
+_SHARED = tuple(f"wengert_{x}" for x in ("gemm", "stream", "complex_solve", "lu", "quadpack"))
 _CALLED_BACK = b"host callbacks"  # a record: the program is cached by the simplified graph
 
 
@@ -336,19 +328,9 @@ def addresses_of(names: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in names:
         if name.startswith("wengert_blas_"):
-            found[name] = blas_threads.symbols()[name]
-        elif name == "wengert_gemm":
-            found[name] = blocked_gemm.address_of(name)
-        elif name.startswith("wengert_stream_"):
-            found[name] = streamed_gemm.address_of(name)
-        elif name == "wengert_complex_solve":
-            found[name] = complex_solve.address_of(name)
-        elif name == "wengert_lu":
-            found[name] = lu_in_cache.address_of(name)
-        elif name.startswith("wengert_lu_"):
-            found[name] = substitution_in_cache.address_of(name)
-        elif name == "wengert_quadpack":
-            found[name] = quadpack.address_of(name)
+            found[name] = library_symbols.blas_symbols()[name]
+        elif name.startswith(_SHARED):
+            found[name] = index.address_of(name)
         elif name.startswith("wengert_"):
             found[name] = runtime_library.symbols()[name]
         elif name in LISTENED:

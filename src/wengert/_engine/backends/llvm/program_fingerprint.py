@@ -199,7 +199,6 @@ class _TracedEncoder(_GraphEncoder):
         self._inputs: set[Node] = set()  # of the graph and the bodies in it
 
     def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
-        """As in the base class."""
         self._inputs.update(graph.inputs)
         return super().graph(graph)
 

@@ -18,12 +18,12 @@ from wengert._engine.core.lazy_import import LazyModule
 from .guards import ABSENT, CaptureSource, FedNumber, Guard, Kind, SameObject, is_number
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.abi import capture_guards
+    from wengert._engine.backends.llvm.abi import guarded_entries
 
     from . import records
     from .records import Records
 else:  # not imported if nothing is captured
-    capture_guards = LazyModule("wengert._engine.backends.llvm.abi.capture_guards")
+    guarded_entries = LazyModule("wengert._engine.backends.llvm.abi.guarded_entries")
     records = LazyModule("wengert._engine.graphs.captures.records")
 
 
@@ -109,7 +109,7 @@ class Captured:
     @property
     def records(self) -> Records | None:
         """The records for native code; None if native code does not support the interpreter."""
-        if self._records is None and capture_guards.is_available():
+        if self._records is None and guarded_entries.is_available():
             self._records = records.Records(self)
         return self._records
 
@@ -120,7 +120,7 @@ class Captured:
         if self._check is None:
             if self.records is None:
                 return None
-            self._check = capture_guards.guard_check(
+            self._check = guarded_entries.guard_check(
                 self.records.rows, self.records, len(self.feeds)
             )
         fed = self._check()
@@ -147,7 +147,9 @@ class Captured:
         if self.records is None:
             return None
         rows, feeds = self.records.rows, len(self.feeds)
-        return capture_guards.guarded_entry(rows, self.records, feeds, entry, miss, count, position)
+        return guarded_entries.guarded_entry(
+            rows, self.records, feeds, entry, miss, count, position
+        )
 
     def arrays(self) -> Sequence[Any] | None:
         """The current fed arrays; None if a guard fails."""

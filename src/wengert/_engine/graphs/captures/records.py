@@ -1,7 +1,7 @@
 """Records: guards and captured arrays in the form that native code reads.
 
 A record is six integers: the value to load (a word of an object, an entry of a dict) and whether to
-compare it or pass it on as an array (backends/llvm/abi/capture_guards.py).
+compare it or pass it on as an array (backends/llvm/abi/guarded_entries.py).
 
     Records    the records of one `Captured`, and the objects that they point to
 """
@@ -13,7 +13,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.backends.llvm.abi.capture_guards import (
+from wengert._engine.backends.llvm.abi.cpython_layout import (
+    DATA,
+    DESCR,
+    DIMENSIONS,
+    NDIM,
+    STRIDES,
+    TYPE,
+)
+from wengert._engine.backends.llvm.abi.guarded_entries import (
     CELL,
     CODE,
     DEFAULTS,
@@ -24,14 +32,6 @@ from wengert._engine.backends.llvm.abi.capture_guards import (
     Load,
     has_versions,
     offset_of_slot,
-)
-from wengert._engine.backends.llvm.abi.cpython_layout import (
-    DATA,
-    DESCR,
-    DIMENSIONS,
-    NDIM,
-    STRIDES,
-    TYPE,
 )
 
 from .guards import ABSENT, CaptureSource, Content, FedNumber, Guard, KeyOrder, Kind, SameObject

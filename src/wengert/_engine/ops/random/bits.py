@@ -4,7 +4,7 @@
     random_bits              64-bit words, or their 32-bit halves
     random_tail              signed tail probabilities, for symmetric distributions
     rounds, round_keys       Philox, for NumPy arrays and LLVM values
-                             (backends/llvm/kernels/random/philox.py)
+                             (backends/llvm/kernels/philox.py)
     blocks                   the four words of blocks, for any counters and keys
     raw                      the words of blocks 1, 2, ... of one key, from NumPy's generator
 

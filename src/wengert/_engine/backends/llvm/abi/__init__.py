@@ -2,25 +2,24 @@
 
 entry_codegen          the text of an entry point: `entry_text(module, program)`; begin here
 entry_builder          the builder of that text; symbolic sizes as 64-bit integers
-address_table          table of addresses of this process, which the text refers to
-argument_guards        checks of types, dtypes, shapes and strides of arguments
+arguments_and_results  checks of types, dtypes, shapes and strides of arguments; result arrays and
+                       numbers, their containers, their release on errors
 ports                  Port: an input or output of a native function, and its slots in the frame;
-                       Python numbers as values of ports
-result_objects         result arrays and numbers, their containers, their release on errors
-capture_guards         entry points that compare captured values and feed captured arrays; the
-                       functions that compare them, compiled once per process
+                       Python numbers as values of ports; table of addresses of this process,
+                       which the text refers to
 cpython_layout         offsets in CPython's and NumPy's objects, verified before use
-written_arguments      entry points of functions that modify their array arguments
-dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts;
-                       programs for arrays that are not C-contiguous, without copies
+guarded_entries        one entry point before several, chosen by types, dtypes, ranks and layouts;
+                       programs for arrays that are not C-contiguous, without copies; entry points
+                       that compare captured values and feed captured arrays
 python_function        the function object: `make_entry(program, code, miss, failed)`; functions
-                       that all entry points call, compiled once per process
-array_fingerprint      fingerprints of arrays in one pass
-verified_arithmetic    sums and products in the same pass as fingerprints; a search for NaN
+                       that all entry points call, compiled once per process; entry points of
+                       functions that modify their array arguments
+array_fingerprint      fingerprints of arrays in one pass; sums and products in the same pass; a
+                       search for NaN
 c_pointers             C function pointers for other libraries: `pointer(program, code, signature)`
 vector_callbacks       those with vectors: of samplers, solvers and filters
-frame_builder          C functions that fill a frame and run the kernel
-ipopt_callbacks        the callbacks of Ipopt among them
+ipopt_callbacks        the callbacks of Ipopt among them; builders of C functions that fill a frame
+                       and run the kernel
 """
 
 from typing import TYPE_CHECKING

@@ -38,8 +38,8 @@ from ..ir.execution_engine import Code
 from ..ir.ir_builder import ModuleBuilder, Name
 from ..ir.llvm_types import in_memory, is_supported, literal, part_of
 from . import ipopt_callbacks, vector_callbacks
-from .argument_guards import lengths as check_lengths
-from .frame_builder import FrameBuilder
+from .arguments_and_results import lengths as check_lengths
+from .ipopt_callbacks import FrameBuilder
 from .ports import CallInterface, Port
 from .vector_callbacks import VectorBuilder
 
@@ -169,7 +169,6 @@ def pointer(
 
 
 def _vectors(program: CallInterface, code: Code, form: str, library: Any) -> Pointer:
-    """A callback of `vector_callbacks`."""
     vector_callbacks.check(program, form)
     described = vector_callbacks.FORMS[form]
     module = ModuleBuilder()

@@ -73,7 +73,7 @@ _TP_ALLOC = 47  # Py_tp_alloc, typeslots.h: the slot of a type's allocator
 @functools.cache
 def addresses() -> dict[str, int]:
     """The addresses of the functions and objects that every entry point uses, by name."""
-    words = {name: _address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
+    words = {name: c_address(getattr(ctypes.pythonapi, name)) for name in PYTHON}
     table = _numpy_table()
     words |= {name: table[index] for name, index in NUMPY.items()}
     return words | {name: id(x) for name, x in OBJECTS.items()}
@@ -86,7 +86,8 @@ def allocator(scalar: type) -> int:
     return int(get(scalar, _TP_ALLOC))
 
 
-def _address(function: Any) -> int:
+def c_address(function: Any) -> int:
+    """The address of a function of ctypes."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 

@@ -5,7 +5,7 @@ checks branch to the block ``miss``.  So every value dominates all later code, a
 instructions are needed.
 
     FunctionBuilder    builds a function
-    EntryBuilder       the same with a table of addresses (abi/address_table.py), for entry points
+    EntryBuilder       the same with a table of addresses (ports.py), for entry points
                        and the routines they share
 
 Symbolic sizes as 64-bit integers while a native function runs.

@@ -4,8 +4,9 @@
 
 It checks the arguments, binds the symbolic sizes, allocates the result arrays, fills the frame,
 runs the kernel and makes the result objects.  Failed checks branch to ``miss`` (nothing has been
-allocated yet); later failures branch to ``drop``, which releases objects (abi/result_objects.py),
-then to ``ended``, which calls the Python callable for the status of the run.
+allocated yet); later failures branch to ``drop``, which releases objects
+(arguments_and_results.py), then to ``ended``, which calls the Python callable for the status of the
+run.
 
 The GIL is released for runs that are long enough (acquiring it again can take long if other
 threads want it).
@@ -20,12 +21,11 @@ from wengert._engine.core.symbolic.dim import names_in
 
 from ..ir.ir_builder import ModuleBuilder, Name
 from ..tuning import thresholds
-from . import argument_guards
-from .address_table import TableLayout
+from . import arguments_and_results
+from .arguments_and_results import Results, bytes_of
 from .cpython_layout import DATA, ITEMS
 from .entry_builder import EntryBuilder
-from .ports import CallInterface, sends_messages
-from .result_objects import Results, bytes_of
+from .ports import CallInterface, TableLayout, sends_messages
 
 # The parameters of METH_FASTCALL | METH_KEYWORDS.
 _FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
@@ -92,7 +92,7 @@ class _EntryPoint:
         """Write the function."""
         builder, program = self.builder, self.program
         ports = (*program.inputs, *program.outputs)
-        supported = all(argument_guards.is_servable(port.spec.dtype) for port in ports)
+        supported = all(arguments_and_results.is_servable(port.spec.dtype) for port in ports)
         filled = self._guards(accept_python_numbers) if supported else None
         if filled is None:
             builder.forward("miss")
@@ -124,11 +124,11 @@ class _EntryPoint:
 
     # ---- arguments -----------------------------------------------------------------------------
 
-    def _guards(self, accept_python_numbers: bool) -> argument_guards.Filled | None:
+    def _guards(self, accept_python_numbers: bool) -> arguments_and_results.Filled | None:
         """Check all arguments; the frame slots, or None if a size cannot be determined."""
         builder, program = self.builder, self.program
         lengths: list[Any] = []
-        filled: argument_guards.Filled = []
+        filled: arguments_and_results.Filled = []
         count = len(program.inputs)
         builder.check(builder.same("%nargs", str(count), "i64"))
         builder.check(builder.same("%names", "null"))
@@ -137,26 +137,26 @@ class _EntryPoint:
         arguments = [builder.load("ptr", "%args", 8 * k) for k in range(count)]
         donated = getattr(program, "overwritten", {})
         self.donated = {k: arguments[i] for k, i in donated.items()}
-        types = argument_guards.kinds(builder, program.inputs, arguments)
+        types = arguments_and_results.kinds(builder, program.inputs, arguments)
         inputs = list(zip(program.inputs, arguments, types, strict=True))
         arrays = [(port, argument) for port, argument, _ in inputs if port.spec.shape]
         for port, array in arrays:
-            argument_guards.header(builder, port, array)
+            arguments_and_results.header(builder, port, array)
         builder.branch_on_checks()
         for port, array in arrays:
-            slots, found = argument_guards.read(builder, port, array)
+            slots, found = arguments_and_results.read(builder, port, array)
             filled += slots
             lengths += found
         for port, argument, kind in inputs:
             if not port.spec.shape:
-                address = argument_guards.number(
+                address = arguments_and_results.number(
                     builder, port, argument, kind, accept_python_numbers
                 )
                 filled.append((port.slot, "ptr", address))
         outputs = [n for port in program.outputs for n in port.spec.shape]
         requirements = [(need.length, need.equal) for need in program.requirements]
         used = names_in([*outputs, *(length for length, _ in requirements), *self.nonzero])
-        if not argument_guards.lengths(builder, lengths, {*program.sizes, *used}):
+        if not arguments_and_results.lengths(builder, lengths, {*program.sizes, *used}):
             self._always_miss()
             return None
         for length, equal in requirements:

@@ -1,6 +1,12 @@
-"""The five callbacks of Ipopt as C functions that run programs without Python.
+"""Builders of C functions that run programs without Python, and the callbacks of Ipopt.
 
-The forms, in the declarations of ipyopt (`bool` is one byte, and true means success):
+    CallbackBuilder   builds a callback of a program
+    FrameBuilder      the same with the frame of the program on the stack, for the forms of
+                      c_pointers.py and vector_callbacks.py: the builders derived from it write
+                      where each input and output is, checks, and the result
+    intermediate      the address of the last callback of Ipopt
+
+The forms of Ipopt, in the declarations of ipyopt (`bool` is one byte, and true means success):
 
     ipopt f        bool(int n, double *x, double *out, void *data)       also the gradient of f
     ipopt g        bool(int n, double *x, int m, double *out, void *data)
@@ -20,9 +26,6 @@ memory at `data`; the caller writes and reads it as an array of 8-byte integers:
 
 A callback returns false if the program fails or its result is not finite, so that Ipopt tries a
 shorter step.
-
-    CallbackBuilder   builds a callback of a program
-    intermediate      the address of the last callback
 """
 
 from __future__ import annotations
@@ -30,11 +33,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from ..ir import execution_engine
 from ..ir.execution_engine import Code
 from ..ir.ir_builder import ModuleBuilder, Name
+from ..ir.llvm_types import in_memory
 from .entry_builder import FunctionBuilder
+from .ports import CallInterface, Port
 
 STOP, CALLS, NANOSECONDS, FAILURES, ELEMENT, STATUS, FIRST_INPUT = range(7)
 RAISED = 2  # the status of a program in which a host callback raised
@@ -160,3 +167,80 @@ def intermediate() -> int:
     exception, which is then set (the caller holds the GIL).
     """
     return _intermediate_code().address("intermediate")
+
+
+# ---- any C function that runs a program ----------------------------------------------------------
+
+
+class FrameBuilder(CallbackBuilder):
+    """Builds a C function that runs a program.
+
+    Parameters
+    ----------
+    kernel : int
+        The address of the program's function.
+    arguments : sequence of (str, str)
+        LLVM types and names of the arguments.
+    result : str
+        The LLVM type of the result.
+    """
+
+    def __init__(
+        self,
+        module: ModuleBuilder,
+        program: CallInterface,
+        kernel: int,
+        arguments: Sequence[tuple[str, str]],
+        result: str,
+    ) -> None:
+        super().__init__(module, "pointer", arguments, result)
+        self._program, self._kernel, self._result = program, kernel, result
+        self._frame = self.function.slot(f"[{max(program.slots, 1)} x i64]", 8)
+        for slot, array in program.constants:
+            self._put(slot, str(array.ctypes.data), "i64")
+
+    def _put(self, slot: int, value: Name, kind: str) -> None:
+        self.store(kind, value, self._frame, 8 * slot)
+
+    def _cell(self, port: Port, value: Name) -> Name:
+        """A stack slot with a value in the dtype of a port."""
+        cell = self.function.slot("[16 x i8]", 16)
+        self.store(in_memory(port.spec.dtype), value, cell)
+        return cell
+
+    def check_address(self, place: Name, alignment: int = 8) -> None:
+        """Check that an address is not null, and aligned."""
+        number = self.value(f"ptrtoint ptr {place} to i64")
+        self.check(self.value(f"icmp ne i64 {number}, 0"))
+        if alignment > 1:
+            rest = self.value(f"and i64 {number}, {alignment - 1}")
+            self.check(self.same(rest, "0", "i64"))
+
+    def _run(self) -> Name:
+        kernel = f"inttoptr (i64 {self._kernel} to ptr)"
+        self.branch_on_checks()
+        return self.value(f"call i64 {kernel}(ptr {self._frame})")
+
+    def _contiguous(self, port: Port) -> None:
+        """Set the strides of C-contiguous data if the port takes strides."""
+        if port.strided:
+            step: Any = port.spec.dtype.itemsize
+            for axis in range(port.spec.ndim - 1, -1, -1):
+                self._put(port.slot + 1 + axis, self.lengths.number(step), "i64")
+                step = step * port.spec.shape[axis]
+
+    def _check_requirements(self) -> None:
+        """Check the conditions on the sizes, which are known, and put them into the frame."""
+        program = self._program
+        for requirement in program.requirements:
+            relation = "eq" if requirement.equal else "sge"
+            value = self.lengths.number(requirement.length)
+            self.check(self.value(f"icmp {relation} i64 {value}, 0"))
+        for size, slot in zip(program.sizes, program.size_slots, strict=True):
+            self._put(slot, self.lengths.bound[size], "i64")
+
+    def _return_on_miss(self, value: str) -> None:
+        """The block for failed checks, the last one."""
+        self.label("miss")
+        self.write(f"ret {value}")
+        self.module.add(self.function)

@@ -1,39 +1,46 @@
-"""The Python function object of an entry point.
+"""Python function objects of entry points, also of those that modify their arguments.
 
-The function object holds a tuple: the table of addresses (abi/address_table.py), the machine code,
-and the callables of the slow paths.  The garbage collector does not clear tuples, so these live as
-long as the function can be called.
+    make_entry         the function object of a program
+    writing_entry      that of a program that modifies its array arguments
+    function_object    any of machine code
 
-Routines that all entry points share, compiled once per process and called by address.
+The function object holds a tuple: the table of addresses (ports.py), the machine code, and the
+callables of the slow paths.  The garbage collector does not clear tuples, so these live as long as
+the function can be called.
+
+Routines that all entry points share are compiled once per process and called by address; inlined,
+they would be most of the code and compile time of each entry point:
 
     new           allocates an array, with the recycling allocator if it is large
     drop          releases objects after a failure
     make_tuple    makes the tuple of results
 
-Inlined, they would be most of the code and compile time of each entry point.
+The entry point of a program that modifies arguments returns the results followed by the new values
+of the arguments.  `writing_entry` calls it, copies these values into the arguments, and returns the
+results.  It serves calls whose modified arguments are writable, C-contiguous arrays that share no
+memory with other arguments; a run that fails modifies nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
-from ..ir import execution_engine
+from ..ir import execution_engine, llvm_types
 from ..ir.execution_engine import Code
 from ..ir.ir_builder import ModuleBuilder
 from ..runtime.runtime_library import loaded
 from ..tuning import thresholds
 from . import cpython_layout
-from .address_table import SHARED, WORDS, TableLayout
 from .cpython_layout import ITEMS
 from .entry_builder import EntryBuilder
-from .ports import CallInterface
+from .ports import SHARED, WORDS, CallInterface, TableLayout
 
 FASTCALL = 0x80 | 0x02  # METH_FASTCALL | METH_KEYWORDS, methodobject.h
 
@@ -50,6 +57,20 @@ class Definition(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     ]
+
+
+def function_object(
+    address: int, table: Any, *owned: Any, name: str = "entry", doc: str | None = None
+) -> Callable[..., Any]:
+    """A Python function of machine code, which keeps its table and other objects alive."""
+    text = None if doc is None else doc.encode()
+    definition = Definition(name.encode(), address, FASTCALL, text)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    # The machine code looks for the table in the first item.
+    made: Callable[..., Any] = new(ctypes.addressof(definition), (table, definition, *owned), None)
+    return made
 
 
 def is_available() -> bool:
@@ -140,15 +161,8 @@ def make_entry(
         )
     own["gate"] = gate.ctypes.data
     table, owners = TableLayout(program).filled({**own, **shared()}, program)
-    definition = Definition(
-        name.encode(), code.address(symbol), FASTCALL, doc.encode() if doc is not None else None
-    )
-    # The entry point looks for the table in the first item.
-    owned = (table, definition, code, *callables.values(), gate, *owners)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(definition), owned, None)  # type: ignore[no-any-return]
+    owned = (code, *callables.values(), gate, *owners)
+    return function_object(code.address(symbol), table, *owned, name=name, doc=doc)
 
 
 _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
@@ -234,3 +248,77 @@ def _make_tuple(module: ModuleBuilder) -> None:
     builder.label("none")
     builder.write("ret ptr null")
     module.add(builder.function)
+
+
+# ---- written arguments ---------------------------------------------------------------------------
+
+
+_FUNCTIONS = ("PyObject_Vectorcall", "PyTuple_GetSlice", "Py_DecRef", "Py_IncRef")
+_OBJECTS: dict[str, Any] = {"ndarray": np.ndarray, "none": None}
+_TABLE_WORDS = (
+    "target", "miss", "missed", "arguments", "results", "is_tuple", "written", "sizes", "places",
+    *_FUNCTIONS, *_OBJECTS,
+)  # fmt: skip
+_FLAGS = cpython_layout.C_CONTIGUOUS | cpython_layout.ALIGNED | cpython_layout.WRITEABLE
+
+
+def writing_text() -> str:
+    """The module."""
+    words = "".join(
+        f"  %at.{name} = getelementptr i64, ptr %table, i64 {k}\n"
+        f"  %{name} = load {_kind(name)}, ptr %at.{name}\n"
+        for k, name in enumerate(_TABLE_WORDS)
+    )
+    return llvm_types.read(__file__, words=words, wanted_flags=_FLAGS, **cpython_layout.OFFSETS)
+
+
+@functools.cache
+def _writing_address() -> int:
+    name = "wengert_write_arguments"
+    return loaded(f"{execution_engine.heading()}\n{writing_text()}", {}, (name,))[name]
+
+
+def _kind(name: str) -> str:
+    return "i64" if name in ("arguments", "results", "is_tuple", "written") else "ptr"
+
+
+def writing_entry(
+    target: Callable[..., Any],
+    miss: Callable[..., Any],
+    missed: object,
+    itemsizes: Sequence[int],
+    written: Sequence[int],
+    results: int,
+    is_tuple: bool,
+) -> Callable[..., Any]:
+    """An entry point that writes the last items of another one's results into arguments.
+
+    Parameters
+    ----------
+    target : callable
+        Returns a tuple: the results, then one new value for each written argument.
+    miss : callable
+        Called with the same arguments if this entry point, or `target`, does not support them.
+    missed : object
+        What `target` returns for calls that it does not support.
+    itemsizes : sequence of int
+        The bytes of an element of each argument; 0 if it is not an array.
+    written : sequence of int
+        The positions of the arguments that are written to.
+    results : int
+        The number of results.
+    is_tuple : bool
+        Whether the results are returned as a tuple; otherwise the only one, or None.
+    """
+    sizes, places = np.array(itemsizes, np.int64), np.array(written, np.int64)
+    own = {
+        "target": id(target), "miss": id(miss), "missed": id(missed), "arguments": len(sizes),
+        "results": results, "is_tuple": int(is_tuple), "written": len(places),
+        "sizes": sizes.ctypes.data, "places": places.ctypes.data,
+    }  # fmt: skip
+    for name in _FUNCTIONS:
+        own[name] = cpython_layout.c_address(getattr(ctypes.pythonapi, name))
+    own |= {name: id(x) for name, x in _OBJECTS.items()}
+    table = np.array([own[name] for name in _TABLE_WORDS], np.int64)
+    table.flags.writeable = sizes.flags.writeable = places.flags.writeable = False
+    return function_object(_writing_address(), table, sizes, places, target, miss, missed)

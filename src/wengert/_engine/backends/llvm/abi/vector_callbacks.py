@@ -26,9 +26,8 @@ from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ArgumentError, at, user_line
 
 from ..ir.ir_builder import Name
-from .argument_guards import lengths as check_lengths
-from .frame_builder import FrameBuilder
-from .ipopt_callbacks import RAISED
+from .arguments_and_results import lengths as check_lengths
+from .ipopt_callbacks import RAISED, FrameBuilder
 from .ports import CallInterface, Port
 
 _C = {
@@ -279,7 +278,6 @@ class VectorBuilder(FrameBuilder):
         return places, found
 
     def _call(self, kind: str, symbol: str, argument: Name) -> Name:
-        """Call a function of the caller's library."""
         function = f"inttoptr (i64 {self.symbols[symbol]} to ptr)"
         return self.value(f"call {kind} {function}(ptr {argument})")
 

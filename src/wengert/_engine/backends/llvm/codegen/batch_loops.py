@@ -19,17 +19,16 @@ from collections.abc import Sequence
 from math import prod
 
 from ..ir.index_analysis import is_one
-from ..ir.ir_builder import Function, Section
+from ..ir.ir_builder import Function, Section, word
 from ..kernels import ArrayPointer, contiguous
 from ..kernels.gemm.choose import parallel_grain
 from ..kernels.loop_helpers import offset
-from ..kernels.parallel_tasks import word
 from ..lowering.loop_ir import Expr, strided_view
 from ..schedule.batch_loops import BatchLoop
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule, is_strided, owner_of
 from .function import FunctionCodegen
-from .kernel_dedup import EmittedNest
+from .nest_calls import EmittedNest
 
 
 class BatchLoopCalls:

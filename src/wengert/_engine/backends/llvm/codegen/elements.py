@@ -1,30 +1,74 @@
 """Elements of an expression (lowering/loop_ir.py) at an index, as SIMD values.
 
     Elements    reads and writes elements; the rules of expressions call it
+    hidden      the lane of a vector constant, loaded from a variable
+    both_of     the conjunction of two masks
 
 A value is computed in the outermost loop in which all its operands are known, and reused until that
 loop ends.  Addresses and sizes are loaded before the first loop.
+
+LLVM 22 splits a vector that is larger than a register.  A masked load of such a vector, of which
+one half is masked by constants, reads that half without a mask, or ends the process: where masks
+are vectors of integers, as they are with AVX2, and not flags as with AVX-512.  So without AVX-512
+the constants of a mask that is combined of constants and other values are loaded from a variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.symbolic.dim import Dim, names_in
 
-from ..ir import index_analysis
-from ..ir.hidden_constants import both_of, hidden
+from ..ir import execution_engine, index_analysis
 from ..ir.index_analysis import Affine, Index, Length, offset_of, size_of
 from ..ir.ir_builder import Function, Section
-from ..ir.llvm_types import I64, Dtype, in_memory, part_of
+from ..ir.llvm_types import I64, Dtype, in_memory, in_register, of_width, part_of
 from ..ir.memory_access import gather, load, scatter, store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr, memory_strides
 from ..schedule.fusion import FusedLoops
 from ..schedule.iteration_space import Axis, Space, always, is_at_least
-from .position_checks import PositionChecks
+from .element_access import PositionChecks
+
+if TYPE_CHECKING:
+    from ..ir.scalar_language import Language
+
+
+def hidden(language: Language, section: Section, lane: Lane) -> Lane:
+    """A vector constant of different numbers, loaded in a section; any other lane unchanged."""
+    if not _is_listed(lane) or execution_engine.vector_bytes() >= 64:
+        return lane
+    known = section.function.hidden.get(lane.name)
+    if known is not None:
+        return Lane(language, section, known, lane.dtype, lane.width)
+    stored, used = in_memory(lane.dtype), in_register(lane.dtype)
+    values = [x.split()[1] for x in lane.name.strip("<>").split(",")]
+    if lane.dtype.kind == "b":
+        values = [str(int(x == "true")) for x in values]
+    kind = f"[{lane.width} x {stored}]"
+    listed = ", ".join(f"{stored} {x}" for x in values)
+    name = f"hidden.{stored}.{'.'.join(values)}"
+    place = language.module.variable(name, kind, f"[{listed}]")
+    whole = of_width(stored, lane.width)
+    found = section.value(f"load {whole}, ptr {place}, align 64")
+    if stored != used:
+        found = section.value(f"trunc {whole} {found} to {of_width(used, lane.width)}")
+    section.function.hidden[lane.name] = found
+    return Lane(language, section, found, lane.dtype, lane.width)
+
+
+def both_of(language: Language, section: Section, one: Lane, two: Lane) -> Lane:
+    """The conjunction of two masks; what is loaded for it is loaded in a section."""
+    if _is_listed(one) != _is_listed(two):
+        one, two = hidden(language, section, one), hidden(language, section, two)
+    found: Lane = language.binary("logical_and", one, two)
+    return found
+
+
+def _is_listed(lane: Lane) -> bool:
+    return lane.name.startswith("<")
 
 
 class Elements(PositionChecks):
@@ -38,7 +82,7 @@ class Elements(PositionChecks):
     space : Space
     table : list of Expr, (Expr, int) or str
         The table after its status: expressions whose addresses it has, also with an offset in
-        elements (slice_bounds.py), or names of sizes.
+        elements (slices.py), or names of sizes.
     partial : set of Expr
         The reductions over the outermost loop.
     """

@@ -18,10 +18,10 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Dim, Length, is_open, names_in
 
 from ..ir import execution_engine
+from ..ir.execution_engine import foreign
 from ..ir.index_analysis import size_of
 from ..ir.ir_builder import Function, ModuleBuilder, Section
 from ..ir.llvm_types import I64
-from ..ir.processors import foreign
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
@@ -31,13 +31,12 @@ from ..lowering.scatter_chains import SliceUpdate
 from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.integer_ranges import Integers
 from ..schedule.scheduling import Schedule, owner_of
-from ..schedule.slice_bounds import largest_shape
+from ..schedule.slices import largest_shape
 from ..schedule.workspace import arranged, results_of_calls, taken_over
 from ..tuning import thresholds
 from .host_callbacks import called, copied_flag, is_conditional, lengths_of, table_of
-from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
-from .parallel_loops import LoopCalls
+from .nest_calls import EmittedNest, KernelDedup, LoopCalls
 from .pending_messages import PendingMessages
 from .program_context import ProgramContext
 

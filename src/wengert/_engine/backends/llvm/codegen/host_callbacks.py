@@ -1,4 +1,9 @@
-"""Host callbacks: operations that native code calls back in Python.
+"""Host callbacks: operations that native code calls back in Python, and signals.
+
+    HostCallbacks      operations without lowering or kernel, called back in Python
+    handle_signals     lets Python handle signals that have come
+    external           declares an external function
+    LISTENED           the external functions that this needs; `address_of` returns their addresses
 
 Operations without lowering or kernel (most operations of users) run as in the interpreter, within
 native code: the callback acquires the GIL, passes copies of the operands (so that the operation may
@@ -8,6 +13,10 @@ If it raises, the exception is stored, the native function returns a status, and
 native function raises the exception.  Signals that come while native code runs are handled before
 the callback begins.  One that comes at its first instruction, before it can catch anything, makes
 ctypes drop the exception: so a callback that ends returns a number that is different at each call.
+
+A signal sets a flag that Python checks between its instructions, but native code does not.  It
+calls CPython's `PyErr_CheckSignals`; a Python exception that a handler raises there, such as the
+KeyboardInterrupt of Ctrl-C, ends the run.
 """
 
 from __future__ import annotations
@@ -20,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.interpreter.interpreter import refusal
+from wengert._engine.backends.interpreter import refusal
 from wengert._engine.core.graph_classes import local_sizes
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_properties import sizes_of, substituted
@@ -28,8 +37,44 @@ from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.thread_state import call_ignoring_errors
 from wengert.errors import ShapeError, at
 
-from ..ir.ir_builder import Function, Section
-from .python_signals import RAISED, handle_signals
+from ..ir.ir_builder import Function, ModuleBuilder, Section
+
+# ---- signals -------------------------------------------------------------------------------------
+
+
+RAISED = 2  # the status of a run in which Python code raised
+CLOCK = "clock_gettime"
+_LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
+LISTENED = frozenset({CLOCK, _LOCK, _SIGNALS, _UNLOCK})
+
+
+def handle_signals(section: Section) -> str:
+    """Let Python handle signals; the status is nonzero if that raised an exception."""
+    module = section.function.module
+    lock = section.value(f"call i32 {external(module, _LOCK, 'i32', [])}()")
+    raised = section.value(f"call i32 {external(module, _SIGNALS, 'i32', [])}()")
+    release = external(module, _UNLOCK, "void", ["i32"])
+    section.write(f"call void {release}(i32 {lock})")
+    has = section.value(f"icmp ne i32 {raised}, 0")
+    return str(section.value(f"select i1 {has}, i64 {RAISED}, i64 0"))
+
+
+def external(module: ModuleBuilder, name: str, result: str, arguments: list[str]) -> str:
+    """Declare an external function; returns ``@name``."""
+    module.symbols[name] = address_of(name)
+    return module.declare(name, result, arguments, "nounwind")
+
+
+def address_of(name: str) -> int:
+    """The address of an external function."""
+    library: ctypes.CDLL = ctypes.CDLL(None) if name == CLOCK else ctypes.pythonapi
+    address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+# ---- callbacks -----------------------------------------------------------------------------------
+
 
 _DOUBLE, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 _CALLBACK = ctypes.CFUNCTYPE(
@@ -191,7 +236,6 @@ def lengths_of(node: Node) -> list[str]:
 
 
 def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
-    """The memory at an address as an array."""
     size = math.prod(spec.shape) * spec.dtype.itemsize
     if size == 0:
         return np.empty(spec.shape, spec.dtype)

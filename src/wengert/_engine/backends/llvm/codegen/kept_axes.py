@@ -227,7 +227,6 @@ class KeptAxes(RowBlocks):
             self._mask = self.language.emit("icmp slt", BOOL, indices, limit)
 
     def _first(self, count: int, width: int) -> Lane:
-        """A mask of the first lanes."""
         return Lane(self.language, None, first_lanes(count, width), BOOL, width)
 
     @contextmanager

@@ -3,7 +3,7 @@
 A loop nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table
 contains the addresses of arrays and the sizes, the outermost loop runs from lo to hi.  A reduction
 over that loop is written at `part` times its size, so that several parts can run in parallel
-(codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
+(codegen/nest_calls.py).  Nests with the same text are one function, so an unrolled loop is
 compiled once.
 
     LoopNest    rows, reductions and stores; the loops around them are in kept_axes.py, and the
@@ -28,7 +28,7 @@ from ..lowering.scatter_chains import SliceUpdate
 from ..schedule.fusion import FusedLoops, role_of
 from ..schedule.iteration_space import Axis, space_for
 from ..schedule.scheduling import is_one_place
-from ..schedule.slice_bounds import is_jammed, largest_shape
+from ..schedule.slices import is_jammed, largest_shape
 from ..tuning import thresholds
 from .kept_axes import KeptAxes, LoopPart
 from .reductions import SumAccumulator, accumulator, identity

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from ..ir.ir_builder import Function, Section
 from ..kernels import KernelCalls, contiguous
 from ..lowering.loop_ir import Expr
-from ..lowering.split_messages import REQUESTS, is_start, is_wait, requests_of
+from ..lowering.registry import REQUESTS, is_start, is_wait, requests_of
 from ..schedule.fusion import FusedLoops
 from ..schedule.scheduling import Schedule
 

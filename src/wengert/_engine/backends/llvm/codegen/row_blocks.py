@@ -1,4 +1,4 @@
-"""Row blocks: several rows at a time (schedule/slice_bounds.py).
+"""Row blocks: several rows at a time (schedule/slices.py).
 
 For each block of rows every loop group has a loop: a sum over rows, for each vector of columns, is
 a sum of the block in registers; sums along rows are computed for some rows together; all else is
@@ -28,7 +28,7 @@ from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Condition, Expr
 from ..schedule.fusion import LoopGroup, role_of
 from ..schedule.iteration_space import Axis, Space
-from ..schedule.slice_bounds import is_jammed
+from ..schedule.slices import is_jammed
 from ..tuning import thresholds
 from .elements import Elements
 from .reductions import BLOCK, UFUNC, accumulator

@@ -32,7 +32,7 @@ from ..ir.llvm_types import BOOL, I64
 from ..ir.memory_access import load, store
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from ..lowering.gathers import Gather
+from ..lowering.gathers import Gather, OneHotRule
 from ..lowering.loop_ir import (
     CallResult,
     Condition,
@@ -45,7 +45,6 @@ from ..lowering.loop_ir import (
     Stored,
     View,
 )
-from ..lowering.one_hot import OneHotRule
 from ..lowering.registry import specs_of
 from ..lowering.scatter_chains import SliceSelection
 from ..schedule.fusion import FusedLoops, roots_of, space_of
@@ -53,7 +52,7 @@ from ..schedule.integer_ranges import IntegerRange
 from ..schedule.iteration_space import Space
 from ..schedule.scheduling import Schedule, owner_of
 from ..tuning import thresholds
-from .element_stores import index_of, is_element_store
+from .element_access import index_of, is_element_store
 from .elements import Elements
 from .reductions import MutableValue, accumulator
 
@@ -213,7 +212,7 @@ class StraightlineCode(Elements):
     Parameters
     ----------
     stages : sequence of FusedLoops, or of Expr
-        Fused loops, conditionals and stores of numbers (codegen/element_stores.py).
+        Fused loops, conditionals and stores of numbers (codegen/element_access.py).
     parts : mapping from Expr to list of Expr
         The results of each conditional and store.
     stored : container of Expr

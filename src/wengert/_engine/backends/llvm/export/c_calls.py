@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from . import c_expressions
+from . import c_values
 from .c_names import Called, Line, call_of, typed
 from .c_types import SCALARS, CType, kind_of, split, suffix
 from .c_values import MEMORY, FunctionValues, bare, c_name, offsets
@@ -86,7 +86,7 @@ class FunctionOperations(FunctionValues):
                 self._value(line, result, halves, reads)
                 return
             made = [
-                c_expressions.expression(op, k, [x], t)
+                c_values.expression(op, k, [x], t)
                 for x, k, t in zip(lanes, kind.scalars, result.scalars, strict=True)
             ]
             self._value(line, result, made, reads)
@@ -102,7 +102,7 @@ class FunctionOperations(FunctionValues):
                 return
             flags = flags * (len(kind.scalars) // len(flags))
             made = [
-                c_expressions.expression("select", k, given)
+                c_values.expression("select", k, given)
                 for k, *given in zip(kind.scalars, flags, a, b, strict=True)
             ]
             self._value(line, kind, made, r0 | r1 | r2)
@@ -130,7 +130,7 @@ class FunctionOperations(FunctionValues):
                 made = [vector_literal(made[0], f"<{parts_of(kind.scalar)[0]} x i1>")]
         else:
             made = [
-                c_expressions.expression(op, k, list(given))
+                c_values.expression(op, k, list(given))
                 for k, *given in zip(kind.scalars, *operands, strict=True)
             ]
         result = kind
@@ -170,7 +170,7 @@ class FunctionOperations(FunctionValues):
         count, scalar = parts_of(kind.scalar)
         result = CType((f"<{count} x ptr>",))
         pointer = vector_literal(f"((uint64_t)(uintptr_t){pointer})", result.scalar)
-        wide = c_expressions.expression("sext", kind.scalar, [index], f"<{count} x i64>")
+        wide = c_values.expression("sext", kind.scalar, [index], f"<{count} x i64>")
         index = index if scalar == "i64" else wide
         factor = f" * UINT64_C({size})" if size > 1 else ""
         self._value(line, result, [f"({pointer} + {index}{factor})"], reads)
@@ -316,7 +316,7 @@ class FunctionCalls(FunctionOperations):
             way = name.partition(".")[0]
             (a, b), reads = self._given(called)
             kind = called.arguments[0][0]
-            value = c_expressions.expression(_OVERFLOW[way], kind, [a, b])
+            value = c_values.expression(_OVERFLOW[way], kind, [a, b])
             overflow = f"wg_overflow_{way}_{kind}({a}, {b})"
             self._value(line, kind_of(called.kind), [value, overflow], reads)
         elif name.startswith("vector.reduce."):
@@ -335,7 +335,7 @@ class FunctionCalls(FunctionOperations):
             reads |= more
         made = []
         for scalar, *given in zip(kind.scalars, *columns, strict=True):
-            one = c_expressions.intrinsic(name, scalar, list(given))
+            one = c_values.intrinsic(name, scalar, list(given))
             if one is None and is_vector(scalar):
                 one = self._lane_by_lane(name, scalar, called, given)
             assert one is not None, f"{called.name} has no form in C"
@@ -351,7 +351,7 @@ class FunctionCalls(FunctionOperations):
                 f"wg_lane_{suffix(text)}({bare(x)}, {k})" if is_vector(text) else x
                 for (text, _), x in zip(called.arguments, given, strict=True)
             ]
-            one = c_expressions.intrinsic(name, scalar, operands)
+            one = c_values.intrinsic(name, scalar, operands)
             if one is None:
                 return None
             lanes.append(bare(one))
@@ -373,10 +373,10 @@ class FunctionCalls(FunctionOperations):
         total, *rest = given
         for x in rest:
             if way in ("fadd", "fmul") or way in _JOINED:
-                total = c_expressions.expression(way, scalar, [total, x])
+                total = c_values.expression(way, scalar, [total, x])
             else:
                 name = {"fmaximum": "maximum", "fminimum": "minimum"}.get(way, way)
-                one = c_expressions.intrinsic(name, scalar, [total, x])
+                one = c_values.intrinsic(name, scalar, [total, x])
                 assert one is not None, way
                 total = one
         self._value(line, kind_of(called.kind), [total], reads)

@@ -139,7 +139,6 @@ def _second(
 
 
 def _matrix(spec: Spec) -> tuple[int, int]:
-    """The shape as a matrix: vectors are columns."""
     shape = (*spec.shape, 1, 1)[:2]
     return int(shape[0]), int(shape[1])
 

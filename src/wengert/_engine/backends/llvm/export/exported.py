@@ -23,12 +23,11 @@ from wengert._engine.core.symbolic.constraints import Requirement
 from wengert.errors import BackendError, at, user_line
 
 from ..abi.ports import Port
+from ..ir.execution_engine import Processor, compiling_for
 from ..ir.llvm_types import in_memory, is_supported, literal, part_of
-from ..ir.processors import Processor, compiling_for
 from ..program import Program
 from . import externals
-from .memory_context import names_in
-from .workspace_bound import Bound, bound_of
+from .workspace import Bound, bound_of, names_in
 
 _OWN = re.compile(r"@((?:kernel|nest|body|step|batch)[-\w.$]*)")
 

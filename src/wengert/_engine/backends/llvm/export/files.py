@@ -40,13 +40,13 @@ from wengert._engine.core.symbolic.dim import names_in
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 from ..ir import execution_engine
-from ..ir.processors import Processor
+from ..ir.execution_engine import Processor
 from .c_names import distinct, function_name
 from .c_source import c_source
 from .c_vectors import vector_types
 from .casadi_names import casadi_source
+from .entry_points import Described, header
 from .exported import Exported, exported
-from .header import Described, header
 from .object_code import merged, module_text, object_code
 
 FORMATS = {

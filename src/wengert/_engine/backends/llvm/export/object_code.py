@@ -23,14 +23,13 @@ import llvmlite.binding as llvm
 
 from wengert.errors import BackendError
 
-from ..ir.execution_engine import COMPILER_LOCK
+from ..ir.execution_engine import COMPILER_LOCK, Processor
 from ..ir.ir_builder import ModuleBuilder
 from ..ir.llvm_types import functions
 from ..ir.object_symbols import has_wrong_register
-from ..ir.processors import Processor
 from .entry_points import entry_parts
 from .exported import Exported
-from .memory_context import RUNTIME, with_memory
+from .workspace import RUNTIME, with_memory
 
 _PASSES = (
     *("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),

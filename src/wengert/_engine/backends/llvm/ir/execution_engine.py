@@ -1,16 +1,20 @@
-"""LLVM IR compiled to machine code in memory.
+"""LLVM IR compiled to machine code in memory, for this processor or another one.
 
     machine     the target machine of this computer, made once
     object_of   text -> the bytes of an object file (which are cached on disk)
     coroutine_object    the same, with coroutines
     Code        object files loaded into memory: addresses of their functions
 
-Inside of `compiling_for` (ir/processors.py) code is generated for another processor: then
-`features`, `has`, `vector_bytes` and `loop_bytes` are those of it.
-
 LLVM is loaded at the first use, not when wengert is imported.
 
-float16 conversions, for processors without instructions for them.
+    Processor       triple, instructions and vector registers of another processor
+    compiling_for   code that is generated inside of this context is for that processor
+    foreign         the processor of the innermost context; None for this computer's
+    is_for_device   whether that is a device; otherwise `is_exported`
+
+`features`, `has`, `vector_bytes` and `loop_bytes` are those of this processor.  Code for another
+one is written to files, and never loaded into this process: so external functions have no
+addresses, and loops do not ask Python for interrupts.
 
     float16_text   the module with the functions that LLVM calls instead of instructions
     SUPPLIED       the names of these functions
@@ -20,14 +24,13 @@ then calls functions of the compiler's run-time library, which the process may n
 an unresolved symbol aborts the process.  So they are defined here, and compiled by the same LLVM
 for the same processor, so that the calling conventions agree.
 
-Whether the system gives LLVM the memory that it is going to ask for.
-
-LLVM ends the process where it gets none: for the sections of an object file, which are mappings of
-their own with different protections, and for what it allocates while it compiles.  A process has
-a limit of mappings (vm.max_map_count on Linux, 65,530; a compiled program in memory has three) and
-may have one of its address space (ulimit -v).  So as much is mapped before, and given back.
-
     check_memory    MemoryError if a number of bytes in several mappings cannot be had
+
+LLVM ends the process where it gets no memory: for the sections of an object file, which are
+mappings of their own with different protections, and for what it allocates while it compiles.  A
+process has a limit of mappings (vm.max_map_count on Linux, 65,530; a compiled program in memory has
+three) and may have one of its address space (ulimit -v).  So as much is mapped before, and given
+back.
 """
 
 from __future__ import annotations
@@ -35,7 +38,10 @@ from __future__ import annotations
 import functools
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -45,7 +51,77 @@ from wengert.errors import BackendError, at, user_line
 
 from . import llvm_types
 from .object_symbols import has_wrong_register, is_elf, symbols_of
-from .processors import foreign
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A processor that code is generated for.
+
+    Attributes
+    ----------
+    name : str
+    triple, cpu, instructions : str
+        In LLVM's notation; `instructions` are its features beyond those of `cpu`.
+    vector_bytes : int
+        The size of the vectors of kernels.
+    loop_bytes : int
+        The size of the vectors of fused loops; 0 if they compute one element at a time.
+    abi : str
+        The name of the calling convention, for targets that have several.
+    widens : bool
+        Whether fused loops with few instructions compute several registers at a time.
+    has_libraries : bool
+        Whether code for it can call functions of SciPy and other libraries.
+    is_device : bool
+        Whether each element of a fused loop is computed by a thread of its own.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    instructions: str
+    vector_bytes: int
+    loop_bytes: int
+    abi: str = ""
+    has_libraries: bool = True
+    widens: bool = True
+    is_device: bool = False
+
+    @property
+    def key(self) -> str:
+        """What generated code depends on, in the form of a list of features."""
+        return f"{self.instructions},+{self.name}:{self.vector_bytes}:{self.loop_bytes}"
+
+
+_FOREIGN: ContextVar[Processor | None] = ContextVar("processor", default=None)
+
+
+def foreign() -> Processor | None:
+    """The processor that code is generated for; None for this computer's, in this process."""
+    return _FOREIGN.get()
+
+
+def is_exported() -> bool:
+    """Whether code is generated for files, in which it may be printed as C."""
+    processor = _FOREIGN.get()
+    return processor is not None and not processor.is_device
+
+
+def is_for_device() -> bool:
+    """Whether code is generated for a device, such as a graphics card."""
+    processor = _FOREIGN.get()
+    return processor is not None and processor.is_device
+
+
+@contextmanager
+def compiling_for(processor: Processor) -> Iterator[None]:
+    """Generate code for another processor."""
+    token = _FOREIGN.set(processor)
+    try:
+        yield
+    finally:
+        _FOREIGN.reset(token)
+
 
 # The code generator emits each value once, and hoists loop-invariant code, so a tenth of LLVM's
 # standard passes gives equally fast code in a fraction of the time.

@@ -3,6 +3,9 @@
     ModuleBuilder  functions, constants and declarations by name; each is written once
     Function       one function: its arguments, its sections, unique names
     Section        a part of its text; sections nest like loops
+    write_task     writes the function by which the thread pool calls a part of a kernel: it loads
+                   the arguments, addresses and sizes, from a frame (`KernelCall.in_parts`)
+    word           the address of a word of a frame
 
 A value is computed in the innermost section of its operands, so loop-invariant code is hoisted as
 it is written.  Sections have a rank: of two that are nested, or follow one another, the later has
@@ -359,3 +362,31 @@ def _declared(first: str) -> str:
     # Called through a table of addresses: LLVM's loader limits direct calls between object files
     # to 32-bit offsets, and they may be farther apart.
     return f"declare {match[1]}({kinds}) nonlazybind"
+
+
+# ---- tasks of the thread pool --------------------------------------------------------------------
+
+
+def word(s: Section, frame: Name, k: int) -> Name:
+    """The address of a word of a frame."""
+    return s.value(f"getelementptr i64, ptr {frame}, i64 {k}")
+
+
+def write_task(module: ModuleBuilder, title: str, kinds: Sequence[str]) -> None:
+    """Write the function that the thread pool calls for a part.
+
+    The frame contains the status, and then the arguments of the part.
+    """
+    arguments = [("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "part")]
+    function = Function(module, f"{title}.team", arguments, "void", "nounwind")
+    s = function.body
+    loaded = [
+        kind + " " + s.value(f"load {kind}, ptr {word(s, '%frame', k)}")
+        for k, kind in enumerate(kinds, 1)
+    ]
+    listed = ", ".join([*loaded, "i64 %start", "i64 %stop"])
+    status = s.value(f"call i64 @{title}({listed})")
+    with s.when(s.value(f"icmp ne i64 {status}, 0")) as t:
+        t.write(f"store i64 {status}, ptr %frame")
+    s.write("ret void")
+    module.add(function)

@@ -9,13 +9,15 @@ LLVM IR in files: functions that depend on the machine, but not on the program.
     read         the text of the file `NAME.ll` beside a module, with values for its $names
     functions    its functions by name, for `ModuleBuilder.parts`; the file has nothing else
 
-A file is named like its module.  tests/backends/llvm/test_llvm_files.py verifies them with LLVM.
+Most files are named like their module.  tests/backends/llvm/test_llvm_files.py verifies them with
+LLVM.
 """
 
 from __future__ import annotations
 
 import functools
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ Dtype = np.dtype[Any]
 
 BOOL = np.dtype(np.bool_)
 I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
-U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
+U8, U32, U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
@@ -84,13 +86,31 @@ def literal(value: Any, dtype: Dtype) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
 
 
-def read(module_file: str, **values: Any) -> str:
+def constant_rows(columns: Any, as_bytes: bool) -> tuple[str, str]:
+    """The type and the text of a constant: the rows of a table, given by its columns.
+
+    Parameters
+    ----------
+    as_bytes : bool
+        Whether the text may be a string, which LLVM reads seven times faster than numbers, of which
+        a table may have thousands; it depends on the order of bytes, and is not printed in C.
+    """
+    rows = np.ascontiguousarray(columns.T)
+    if as_bytes and sys.byteorder == "little":
+        text = rows.tobytes().hex("\\").upper()
+        return f"[{rows.nbytes} x i8]", f'c"\\{text}"'
+    kind = in_register(rows.dtype)
+    listed = ", ".join([f"{kind} {literal(x, rows.dtype)}" for x in rows.ravel()])
+    return f"[{rows.size} x {kind}]", f"[{listed}]"
+
+
+def read(module_file: str | Path, **values: Any) -> str:
     """The text of the file beside a module.
 
     Parameters
     ----------
-    module_file : str
-        The module's ``__file__``.
+    module_file : str or Path
+        The module's ``__file__``, or the path of the file without its suffix.
     **values
         The replacement of each ``$name`` in the file.
 

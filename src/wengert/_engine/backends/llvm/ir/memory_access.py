@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import masked_memory
+from . import simd_value
 from .ir_builder import Section
 from .llvm_types import BOOL, Dtype, in_memory, of_width, part_of
 from .scalar_language import Language
@@ -29,7 +29,7 @@ def load(
         name = section.value(f"load {kind}, ptr {address}, align {dtype.itemsize}")
     else:
         (mask,) = [language.widened(mask, width)]
-        name = masked_memory.load(
+        name = simd_value.masked_load(
             *(language.module, section, in_memory(dtype), width),
             *(address, dtype.itemsize, mask.name),
         )
@@ -55,7 +55,7 @@ def gather(
             language, real, gather(language, section, other, part, width, mask), dtype
         )
     lanes = "splat (i1 true)" if mask is None else language.widened(mask, width).name
-    name = masked_memory.gather(
+    name = simd_value.masked_gather(
         language.module, section, in_memory(dtype), width, addresses, dtype.itemsize, lanes
     )
     return _from_memory(language, section, name, dtype, width)
@@ -79,7 +79,7 @@ def store(
         one = section.value(f"extractelement {kind} {name}, i64 0")
         section.write(f"store {in_memory(dtype)} {one}, ptr {address}, align {dtype.itemsize}")
         return
-    masked_memory.store(
+    simd_value.masked_store(
         *(language.module, section, in_memory(dtype), width),
         *(name, address, dtype.itemsize, language.widened(mask, width).name),
     )
@@ -98,7 +98,7 @@ def scatter(
     dtype = value.dtype
     name = _to_memory(section, language.widened(value, width), width)
     lanes = "splat (i1 true)" if mask is None else language.widened(mask, width).name
-    masked_memory.scatter(
+    simd_value.masked_scatter(
         language.module, section, in_memory(dtype), width, name, addresses, dtype.itemsize, lanes
     )
 

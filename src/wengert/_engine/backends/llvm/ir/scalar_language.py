@@ -21,8 +21,7 @@ import numpy as np
 
 from wengert._engine.kinds.elementwise import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
-from . import execution_engine, masked_memory
-from .constant_rows import constant_rows
+from . import execution_engine, llvm_types, simd_value
 from .ir_builder import ModuleBuilder, Section
 from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .simd_value import ComplexLane, Lane
@@ -280,7 +279,9 @@ class Language:
         count, dtype = len(table.columns), table.columns.dtype
         kind = in_register(dtype)
         if table.name not in self.module.parts:
-            self.module.constant(table.name, *constant_rows(table.columns))
+            as_bytes = not execution_engine.is_exported()
+            rows = llvm_types.constant_rows(table.columns, as_bytes)
+            self.module.constant(table.name, *rows)
         (start,), section, width = self.together(row * count)
         where = f"{of_width(in_register(start.dtype), width)} {start.name}"
         found = []
@@ -290,7 +291,7 @@ class Language:
             if width == 1:
                 found.append(self.lane(section, f"load {kind}, ptr {address}", dtype, 1))
                 continue
-            name = masked_memory.gather(
+            name = simd_value.masked_gather(
                 self.module, section, kind, width, address, dtype.itemsize, others="poison"
             )
             found.append(Lane(self, section, name, dtype, width))

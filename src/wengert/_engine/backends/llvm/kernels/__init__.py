@@ -1,28 +1,25 @@
 """Kernels: operations that are compiled as a whole instead of being fused into loops.
 
 kernel_call       KernelCall, through which a kernel emits its code; the registry of kernels
-index             the module of the kernel of each operation
+index             the module of the kernel of each operation, and of each function that all
+                  programs share
 fortran_calls     calls of BLAS and LAPACK
-loop_helpers      index arithmetic, loads, stores, loops and copies
+loop_helpers      index arithmetic, loads, stores, loops, copies, transposed copies
 strided_vectors   contiguous and strided elements as vectors
-simd_matrix       batches of small matrices in vectors, for loops over their elements
-batched_matrices  loops over batches of small matrices
-parallel_tasks    parts of a kernel, run by the thread pool
-check             a value that is copied if a condition holds; whether an array contains NaN
-concatenate       concatenate, stack and roll
-cumulative        cumulative sums and products, linear recurrences
+batched_matrices  batches of small matrices in vectors, and loops over batches
+cumulative        cumulative sums and products, linear recurrences, recursive (IIR) filters
+distributions     random numbers of distributions
 fft               Fourier transforms
+joined_arrays     concatenate, stack and roll; several stores into one array
 messages          calls of MPI
+philox            random bits as a function of a key and a position; keys derived from keys
 scatter           stores and additions at indices
+sorting           indices that sort an array, searches in sorted arrays, histograms
 sparse_products   products with sparse matrices
-store_chain       several stores into one array
-transpose         transposed copies of matrices
-conv/             convolution, pooling and recursive filters
+conv/             convolution and pooling
 gemm/             matrix products: einsum lowering, BLAS calls, register-blocked loops
 linalg/           linear algebra: LAPACK calls, and loops for small matrices
 quadpack/         integrals: adaptive bisection with extrapolation
-random/           Philox bits, distributions, keys
-sort/             sorting and searching
 
 A kernel is registered under the name of its operation, and emits the body of one function of the
 LLVM module; calls with the same parameters, shapes and dtypes share the function.

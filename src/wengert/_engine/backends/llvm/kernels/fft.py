@@ -152,7 +152,6 @@ class _Transform:
         self.loop, self.data = self._select_loop(s)
 
     def _bytes(self, s: Section, x: ArrayPointer, axis: int) -> Name:
-        """The stride of an axis in bytes."""
         return s.times(self.call.number(x.strides[axis]), str(x.dtype.itemsize))
 
     def _store_argument(self, s: Section, array: Name, k: int, kind: str, value: Name) -> None:

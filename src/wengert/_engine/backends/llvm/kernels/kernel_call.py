@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 from wengert._engine.core.node_properties import frozen, sizes_of
 from wengert._engine.core.symbolic.dim import LOCAL, Dim, Length, Quotient, names_in
 
-from ..ir.ir_builder import Function, Name, Section
+from ..ir.ir_builder import Function, Name, Section, word, write_task
 from ..ir.llvm_types import Dtype, is_supported
 from ..ir.scalar_language import Language
-from ..runtime import blas_threads, runtime_library
+from ..runtime import library_symbols, runtime_library
 from ..tuning import thresholds
 from .index import KERNEL_MODULES, Kernel
-from .parallel_tasks import word, write_task
 
 UNROLLED = 4  # rows of small matrices up to which loops over their elements are unrolled
 
@@ -220,7 +219,7 @@ class KernelCall:
         self._single_thread_flops = thresholds.blas_single_thread_flops
         self.section = function.body.inside()
 
-    def number(self, length: Length) -> Name:
+    def number(self, length: Length | Name) -> Name:
         """The i64 of a length in terms of the sizes that occur in operands and results."""
         if not isinstance(length, Dim):
             return str(length)
@@ -382,7 +381,7 @@ class KernelCall:
             return False
         get_threads = self._of_runtime("wengert_get_threads", "i64", [])
         threads = self._limits.value(f"call i64 {get_threads}()")
-        address = blas_threads.symbols()["wengert_blas_enter"]
+        address = library_symbols.blas_symbols()["wengert_blas_enter"]
         enter = self.external("wengert_blas_enter", address, "void", ["i64", "i64"])
         flops = self.number(self._flops)
         self._limits.write(f"call void {enter}(i64 {flops}, i64 {threads})")
@@ -393,7 +392,7 @@ class KernelCall:
         body = self.function.body
         body.block("leave")
         if self._emit_limit():
-            address = blas_threads.symbols()["wengert_blas_leave"]
+            address = library_symbols.blas_symbols()["wengert_blas_leave"]
             body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")
         if self._scratch_slots:
             release = self._of_runtime("wengert_free", "void", ["ptr"])

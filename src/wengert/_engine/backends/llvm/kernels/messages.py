@@ -47,11 +47,9 @@ class _Mpi:
         return f"{self.handle_kind} {value}"
 
     def communicator(self, for_collectives: bool = True) -> str:
-        """The handle of the communicator."""
         return self.handle(f"{'collective' if for_collectives else 'direct'}.{self.key}")
 
     def datatype(self, dtype: Dtype) -> str:
-        """The handle of a datatype."""
         return self.handle(f"type.{dtype.str[1:]}")
 
     def count(self, shape: Sequence[Length]) -> str:

@@ -155,7 +155,6 @@ def _load(call: KernelCall, s: Section, x: _Operand, *indices: Name) -> Any:
 
 
 def _add_to(call: KernelCall, s: Section, pointer: Name, value: Any, dtype: Any) -> None:
-    """Add to the number at an address."""
     write(s, pointer, read(call.language, s, pointer, dtype) + value)
 
 

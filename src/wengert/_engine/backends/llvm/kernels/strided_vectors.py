@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..ir import execution_engine, masked_memory
+from ..ir import execution_engine, simd_value
 from ..ir.ir_builder import Name, Section
 from ..ir.llvm_types import Dtype, in_memory, of_width
 from ..tuning import thresholds
@@ -50,7 +50,7 @@ class Vectors:
         align = self.dtype.itemsize
         if all(lanes):
             return s.value(f"load {kind}, ptr {pointer}, align {align}")
-        return masked_memory.load(self.module, s, self.scalar, len(lanes), pointer, align, mask)
+        return simd_value.masked_load(self.module, s, self.scalar, len(lanes), pointer, align, mask)
 
     def _write(self, s: Section, pointer: Name, value: Name, lanes: Sequence[bool]) -> None:
         kind, mask = self._mask(lanes)
@@ -58,7 +58,9 @@ class Vectors:
         if all(lanes):
             s.write(f"store {kind} {value}, ptr {pointer}, align {align}")
             return
-        masked_memory.store(self.module, s, self.scalar, len(lanes), value, pointer, align, mask)
+        simd_value.masked_store(
+            self.module, s, self.scalar, len(lanes), value, pointer, align, mask
+        )
 
     def load(self, s: Section, pointer: Name, count: int) -> Name:
         """Load `count` elements; 0 in the rest of the vector."""

@@ -22,8 +22,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wengert._engine.core.graph_classes import Body
 from wengert._engine.core.graph_copies import rebuilt
 from wengert._engine.core.handle import value_of, wrap
@@ -34,12 +32,11 @@ from wengert._engine.ops.indexing.template import IndexSlot
 from ..codegen.function import FunctionCodegen
 from ..ir.index_analysis import size_of, strides_of
 from ..ir.ir_builder import Section
+from ..ir.llvm_types import I64
 from ..kernels import ArrayPointer
 from ..kernels.loop_helpers import nest
 from ..kernels.loop_helpers import offset as element_address
 from ..tuning import thresholds
-
-_I64 = np.dtype(np.int64)
 
 
 class Position(NamedTuple):
@@ -257,7 +254,7 @@ class _Places:
         return tuple(found)
 
     def _position(self, node: Node) -> Position | None:
-        if node.spec.shape or node.spec.dtype != _I64:
+        if node.spec.shape or node.spec.dtype != I64:
             return None
         if node.op is CONSTANT:
             return Position(None, int(value_of(wrap(node))))

@@ -30,9 +30,8 @@ from ..ir.llvm_types import I64
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from ..lowering.loop_ir import Expr
-from ..special_functions.branch_scopes import Scope
 from ..special_functions.scalar_builder import ScalarBuilder
-from ..special_functions.traced_scalar import TracedScalar
+from ..special_functions.traced_scalar import Scope, TracedScalar
 
 _SCHEDULE = {"advance": advance, "reverses_next": reverses_next, "distance": distance}
 _ARGUMENTS = ("length", "slots", "block")

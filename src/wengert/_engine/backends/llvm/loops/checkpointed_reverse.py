@@ -23,8 +23,7 @@ from ..schedule.workspace import ends_with
 from ..tuning import thresholds
 from .checkpoint_storage import CheckpointLayout, schedule_call, scheduled
 from .control_flow import Arrays, CarriedBuffers, Exprs, LoopCodegen, row, row_address
-from .interrupts import InterruptChecks
-from .loop_body import LoopBody
+from .loop_body import InterruptChecks, LoopBody
 
 
 class CheckpointedReverse:
@@ -334,5 +333,4 @@ class _ReverseLoop:
 
 
 def _rows(routine: FunctionCodegen, section: Section, index: str, arrays: Arrays) -> list[str]:
-    """The addresses of one row of each array."""
     return [row_address(section, x.pointer, index, row(routine, x.shape, x.dtype)) for x in arrays]

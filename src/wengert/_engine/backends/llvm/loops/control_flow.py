@@ -32,7 +32,7 @@ from ..tuning import thresholds
 from .carried_elements import CarriedElements, with_elements
 from .checkpoint_storage import CheckpointWriter
 from .in_place import carried_pairs
-from .interrupts import InterruptChecks
+from .loop_body import InterruptChecks
 
 Arrays = Sequence[ArrayPointer]
 Exprs = Sequence[Expr]
@@ -387,7 +387,6 @@ class _GrowingStacks:
         return found
 
     def set_result_pointers(self, section: Section) -> None:
-        """Set the addresses of the results after the loop."""
         for slot, part in zip(self.slots, self.parts, strict=True):
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 

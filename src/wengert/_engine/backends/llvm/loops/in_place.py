@@ -27,8 +27,8 @@ from ..lowering.gathers import Gather
 from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from ..lowering.scatter_chains import SliceUpdate, reads_elsewhere
 from ..schedule.fusion import FusedLoops, roots_of
-from ..schedule.in_place_writes import Updates
 from ..schedule.scheduling import Schedule
+from ..schedule.slices import Updates
 from ..schedule.workspace import owners_of
 
 

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import ScalarLanguage
     from wengert._engine.kinds.elementwise import Elementwise
 
-    from ..vector_math import complex as complexes
+    from ..vector_math import complex_functions
     from .registry import Lowering
 else:
-    complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
+    complex_functions = LazyModule("wengert._engine.backends.llvm.vector_math.complex_functions")
 
 _COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
@@ -117,7 +117,7 @@ def _rule(node: Node, operands: Sequence[Expr]) -> Any:
             loop = [x.dtype if x.dtype.str[1:] == "u8" else I64 for x in operands]
         kinds = {d.kind for d in loop}
         name = ufunc.__name__
-        if "c" in kinds and not complexes.has_rule(name):
+        if "c" in kinds and not complex_functions.has_rule(name):
             return NotImplemented
         if (
             (kinds & set("biu") and "f" not in kinds and (body is None or has_rule(name)))
@@ -197,7 +197,6 @@ def _is_complex(operands: Sequence[Expr]) -> bool:
 
 
 def _by_leaf(name: str, dtype: np.dtype[Any], language: ScalarLanguage, *lanes: Any) -> Any:
-    """A vector function for the whole operation."""
     wide = F32 if dtype == F16 else dtype
     return call_leaf(language, name, wide, [language.cast(x, wide) for x in lanes])
 

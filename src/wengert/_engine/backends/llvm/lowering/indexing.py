@@ -16,9 +16,8 @@ from wengert._engine.ops.indexing.traced_slices import has_local
 
 from ..ir.index_analysis import ZERO, Affine, AxisIndex, IndexPlan, Length, chosen, is_one
 from .elementwise import elementwise
-from .gathers import Gather, Place, RowGather, known
+from .gathers import Gather, Place, RowGather, gathered, known, one_hot
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
-from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, Lowering, lowers, opaque_call, settled
 from .scatter_chains import (
     ScatterChain,

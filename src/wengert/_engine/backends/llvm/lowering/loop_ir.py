@@ -383,7 +383,7 @@ class OpaqueCall(ElementRule):
     Parameters
     ----------
     options : dict, optional
-        Passed to its kernel beside the parameters (schedule/fma_fusion.py).
+        Passed to its kernel beside the parameters (schedule/unstored_results.py).
 
     Each of its results is an expression with the rule `CallResult`.
     """

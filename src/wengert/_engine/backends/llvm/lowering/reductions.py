@@ -35,6 +35,7 @@ from ..ir.index_analysis import (
 from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
 from ..tuning import thresholds
 from .elementwise import elementwise
+from .leaves_and_views import reshaped
 from .loop_ir import (
     CallResult,
     Expr,
@@ -48,7 +49,6 @@ from .loop_ir import (
     scalar_constant,
 )
 from .registry import Lowering, lowers
-from .views import reshaped
 
 _LAST = int(np.iinfo(np.int64).max)
 _MOST_STEPS = 32  # of the computation of an element
@@ -101,7 +101,6 @@ class Combined:
 
 
 def _wide(dtype: Dtype) -> Dtype:
-    """The dtype in which sums are accumulated."""
     return F32 if dtype == F16 else dtype
 
 
@@ -136,7 +135,7 @@ def _sum(c: Combined) -> Any:
 def _by_rows(x: Expr, axes: Sequence[int]) -> Expr | None:
     """The transpose of a matrix that is summed along its first axis, if its columns are contiguous.
 
-    Sums along rows are computed for some rows together (schedule/slice_bounds.py).
+    Sums along rows are computed for some rows together (schedule/slices.py).
     """
     if tuple(axes) != (0,) or len(x.shape) != 2:
         return None

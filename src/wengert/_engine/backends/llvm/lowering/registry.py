@@ -1,28 +1,34 @@
-"""Registry: which function lowers which operation.
-
-A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of expressions, for
-an operation with several results), registered for an operation by name, or for a kind.  It may
-return NotImplemented.  An operation without lowering is an opaque call: of a kernel, if there is
-one (kernels/); else of the operations that define it (registry.py); else a host callback.
+"""Registry: which function lowers which operation; messages as two calls.
 
     lowers, lowers_kind    decorators
     Deferred, settled      expressions that are made on demand (scatter_chains.py)
     Lowering               the lowering of one graph: the expressions of the nodes so far
     lowered                the expressions of all nodes
+    composed               the graph of operations that define another one
 
-Operations that are defined by other operations.
-
-    composed    the graph of these operations
+A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of expressions, for
+an operation with several results), registered for an operation by name, or for a kind.  It may
+return NotImplemented.  An operation without lowering is an opaque call: of a kernel, if there is
+one (kernels/); else of the operations that define it; else a host callback.
 
 Operations without a LAPACK routine can often be computed by one or two routines and arithmetic: the
 polar factor is a singular value decomposition and a product.  Such an operation is defined by other
 operations (`Op.compose`), which are traced here for the shapes of the node.
+
+    split          two calls of a message between two processes: a start and a wait
+    is_start, is_wait    whether a call starts a message, or waits for one
+    requests_of    the requests of MPI that a call has started
+
+The graph has one operation for a message, so derivatives and batches know nothing of this.  What
+does not need the received array is computed between the calls (schedule/stage_order.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
@@ -32,6 +38,8 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import Effects
+from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import requirements_of
 from wengert._engine.core.symbolic.dim import Dim, is_open, names_in
 from wengert._engine.kinds.collective import number_of
@@ -41,7 +49,101 @@ from wengert.errors import DtypeError, TracedBranchError, user_line
 from ..ir.llvm_types import is_supported
 from ..kernels import is_served
 from .loop_ir import CallResult, Expr, OpaqueCall
-from .split_messages import split
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+# A request to receive, one to send, and a number whose bits tell which of them are pending.
+REQUESTS = Spec((3,), np.dtype(np.uint64))
+_START, _WAIT = "mpi.start", "mpi.wait"
+
+
+class _MessageOperand:
+    """The spec of an operand that is not in the graph."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+
+class _MessageCall:
+    """One of the two calls, in the place of a node of the graph."""
+
+    def __init__(self, name: str, node: Node, operands: Sequence[Spec], results: Any) -> None:
+        self.op = _MessageOperation(name)
+        self.params, self.spec, self.inputs = (
+            node.params,
+            results,
+            tuple(map(_MessageOperand, operands)),
+        )
+        self.where, self.name = node.where, node.name
+        origin = None if node.info is None else node.info.lowered_from
+        self.info = node.info_with(lowered_from=origin or node)
+
+
+class _MessageOperation:
+    """The operation of a call."""
+
+    kind, effects, cost, control_flow = "collective", Effects(), None, ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @staticmethod
+    def updated_operand(node: _MessageCall, output: int) -> int | None:
+        """None: no operand is written to."""
+        return None
+
+
+def split(node: Node, x: Expr, token: Expr) -> tuple[Expr, Expr]:
+    """The received array, after the wait, and the token, after the start.
+
+    Parameters
+    ----------
+    node : Node
+        Of an operation whose messages are not collective.
+    x, token : Expr
+        Its operands.
+    """
+    received, next_token = node.spec
+    sent = Spec(x.shape, x.dtype)
+    started = _calls(_START, node, [x, token], (received, next_token, REQUESTS), (sent, next_token))
+    pending, after, requests = started
+    # The wait reads what is sent, so that its memory is not used for anything else before.
+    (array,) = _calls(_WAIT, node, [pending, requests, x], (received,), (received, REQUESTS, sent))
+    return array, after
+
+
+def _calls(
+    name: str, node: Node, operands: Sequence[Expr], results: Sequence[Spec], given: Sequence[Spec]
+) -> tuple[Expr, ...]:
+    """The results of a call."""
+    call: Any = _MessageCall(name, node, given, tuple(results))
+    whole = Expr(OpaqueCall(name, dict(node.params)), operands, (), results[0].dtype, call)
+    parts = enumerate(results)
+    return tuple([Expr(CallResult(k), (whole,), s.shape, s.dtype, node) for k, s in parts])
+
+
+def is_start(stage: Any) -> bool:
+    """Whether a stage starts a message."""
+    return isinstance(stage, Expr) and _name_of(stage) == _START
+
+
+def is_wait(stage: Any) -> bool:
+    """Whether a stage waits for a message."""
+    return isinstance(stage, Expr) and _name_of(stage) == _WAIT
+
+
+def _name_of(expr: Expr) -> str:
+    return expr.rule.name if isinstance(expr.rule, OpaqueCall) else ""
+
+
+def requests_of(parts: Sequence[Expr]) -> Expr:
+    """The requests among the results of a call that starts a message."""
+    return parts[2]
+
+
+# ---- registry ------------------------------------------------------------------------------------
+
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
@@ -90,7 +192,7 @@ class Lowering:
     Parameters
     ----------
     layouts : str
-        The memory layout of each input and variable (leaves.py).
+        The memory layout of each input and variable (leaves_and_views.py).
     opaque : container of str
         Operations that are opaque calls, though there is a lowering.
 

@@ -15,11 +15,11 @@ stored to again, or read at a single position, is never materialized.
 
 A few writes are selections by the index (indexing.py), which are fused with their neighbors; many
 are kernel calls, which write into the array in place where nothing else reads it any more, and else
-copy it once (kernels/store_chain.py).
+copy it once (kernels/joined_arrays.py).
 
 `A[:, i:] = v`, with a length that differs between the steps of a loop, is one loop over the slice
 that computes v and stores it where it belongs, without an array for v.  `A[1:-1] = v` in a loop is
-one too, where the array can be overwritten (schedule/in_place_writes.py), and otherwise a selection
+one too, where the array can be overwritten (schedule/slices.py), and otherwise a selection
 between v and the array before, for each element of a new array.
 """
 

@@ -4,7 +4,7 @@ Three programs run: the one that calls run, for the time of a call; one with tim
 steps; and, if there are loops, one with timers in their bodies too.  Timers in a body slow its loop
 down, so they are only used for the proportions of its steps.
 
-    timed    does all of this; profile_aggregate.py sums the readings
+    timed    does all of this; step_times.py sums the readings
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ from wengert._engine.profiling.record import Timing, call_seconds, lower_quartil
 from wengert.errors import BackendError, at, user_line
 
 from ..compiled import LoadedProgram, entry_of, has_entry
-from ..runtime.thread_count import get_threads
+from ..runtime.settings import get_threads
 from ..tuning import thresholds
-from .instrumented import InstrumentedProgram
-from .profile_aggregate import ProfileAggregate, TimerReading
-from .profile_attribution import number_of
-from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
+from .instrumented import COST, FIRST, PEAK, READ, TABLE, InstrumentedProgram, is_available
+from .step_times import ProfileAggregate, TimerReading, number_of
 
 _MAX_RUNS, _MAX_WORDS = 1000, 4_000_000  # defaults: runs, and words recorded in all of them
 _CLOCK_SECONDS = 0.005  # duration of the calibration of the clock

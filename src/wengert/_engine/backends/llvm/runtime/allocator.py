@@ -1,4 +1,4 @@
-"""The recycling allocator, as LLVM IR.
+"""The recycling allocator, as LLVM IR, and as memory handler of NumPy's arrays (NEP 49).
 
     wengert_alloc(i64 bytes) -> ptr    aligned to 64 bytes; null if there is no memory
     wengert_free(ptr)                  null is allowed
@@ -24,11 +24,16 @@ its mapping, its size and its class.  A small block has only the last three.  Th
 blocks is shifted from the page by one of sixteen offsets: if all had the same, the streams that a
 loop reads and writes in parallel would compete for the same few lines of the L1 cache (with
 thirteen of them it ran 10 % faster).
+
+    wengert_array_handler() -> ptr    a PyDataMem_Handler with four functions of allocator.py
+
+Arrays made with it own their data as usual: `arr.flags.owndata` is True, `resize` works, and the
+memory is recycled for the next array of this size.  The handler is a constant of the native module,
+which is never unloaded, so it outlives all arrays.
 """
 
 from __future__ import annotations
 
-from ..ir import llvm_types
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 from .os_calls import HUGE_PAGE, emit_locks, emit_page_functions, field, load, store
@@ -53,10 +58,9 @@ def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
-    module.include(llvm_types.functions(__file__))
     for write in (_start, _link, _unlink, _size_of, _fresh, _alloc, _small, _free, _shrink):
         write(module)
-    for write in (_realloc, _limit, _read, _in_child):
+    for write in (_realloc, _limit, _trim, _read, _in_child):
         write(module)
 
 
@@ -331,6 +335,19 @@ def _limit(module: ModuleBuilder) -> None:
     module.add(f)
 
 
+def _trim(module: ModuleBuilder) -> None:
+    f = _public(module, "wengert_memory_trim", [("i64", "bound")], "i64")
+    s, total = f.body, f.slot("i64")
+    s.write(f"store i64 0, ptr {total}")
+    s.block("more")
+    went = s.value("call i64 @shrink(i64 %bound)")
+    s.write(f"store i64 {s.plus(s.value(f'load i64, ptr {total}'), went)}, ptr {total}")
+    s.write(f"br i1 {s.value(f'icmp eq i64 {went}, 0')}, label %end, label %more")
+    s.label("end")
+    s.write(f"ret i64 {s.value(f'load i64, ptr {total}')}")
+    module.add(f)
+
+
 def _read(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_memory_read", [("ptr", "out")])
     _acquire(f.body)
@@ -355,3 +372,79 @@ def _in_child(module: ModuleBuilder) -> None:
         _release(s)
     f.body.write("ret void")
     module.add(f)
+
+
+# ---- memory handler of NumPy ---------------------------------------------------------------------
+
+
+NAME = "wengert"
+
+_NAME_LENGTH = 127  # of the name in numpy/ndarraytypes.h, which is followed by the version, 1
+_RECORD = f"{{[{_NAME_LENGTH} x i8], i8, ptr, ptr, ptr, ptr, ptr}}"
+
+
+def emit_numpy_handler(module: ModuleBuilder) -> None:
+    """Add the handler to a module that contains the allocator."""
+    functions = (
+        _array_malloc(module),
+        _array_calloc(module),
+        _array_realloc(module),
+        _array_free(module),
+    )
+    name = NAME + r"\00" * (_NAME_LENGTH - len(NAME))
+    fields = [
+        f'[{_NAME_LENGTH} x i8] c"{name}"',
+        "i8 1",
+        "ptr null",
+        *(f"ptr @{n}" for n in functions),
+    ]
+    module.parts["array_handler"] = (
+        f"@array_handler = internal constant {_RECORD} {{{', '.join(fields)}}}, align 8"
+    )
+    module.parts["wengert_array_handler"] = (
+        "define ptr @wengert_array_handler() {\nentry:\n  ret ptr @array_handler\n}"
+    )
+
+
+def _array_malloc(module: ModuleBuilder) -> str:
+    f = Function(module, "array_malloc", [("ptr", "context"), ("i64", "bytes")], "ptr")
+    f.body.write(f"ret ptr {f.body.value('call ptr @wengert_alloc(i64 %bytes)')}")
+    module.add(f)
+    return f.name
+
+
+def _array_calloc(module: ModuleBuilder) -> str:
+    arguments = [("ptr", "context"), ("i64", "count"), ("i64", "size")]
+    f = Function(module, "array_calloc", arguments, "ptr")
+    s = f.body
+    product = module.declare("llvm.umul.with.overflow.i64", "{i64, i1}", ["i64", "i64"])
+    fill = module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+    result = s.value(f"call {{i64, i1}} {product}(i64 %count, i64 %size)")
+    overflowed = s.value(f"extractvalue {{i64, i1}} {result}, 1")
+    number = s.value(f"extractvalue {{i64, i1}} {result}, 0")
+    # An allocation of -1 bytes always fails.
+    bytes_ = s.value(f"select i1 {overflowed}, i64 -1, i64 {number}")
+    block = s.value(f"call ptr @wengert_alloc(i64 {bytes_})")
+    with s.when(s.value(f"icmp ne ptr {block}, null")) as got:
+        got.write(f"call void {fill}(ptr {block}, i8 0, i64 {bytes_}, i1 false)")
+    s.write(f"ret ptr {block}")
+    module.add(f)
+    return f.name
+
+
+def _array_realloc(module: ModuleBuilder) -> str:
+    arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
+    f = Function(module, "array_realloc", arguments, "ptr")
+    f.body.write(f"ret ptr {f.body.value('call ptr @wengert_realloc(ptr %block, i64 %bytes)')}")
+    module.add(f)
+    return f.name
+
+
+def _array_free(module: ModuleBuilder) -> str:
+    """Ignores the size that NumPy passes: it is in the header of the block."""
+    arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
+    f = Function(module, "array_free", arguments)
+    f.body.write("call void @wengert_free(ptr %block)")
+    f.body.write("ret void")
+    module.add(f)
+    return f.name

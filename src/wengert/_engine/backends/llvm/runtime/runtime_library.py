@@ -1,8 +1,10 @@
-"""The native module of the runtime, compiled once per process and never unloaded.
+"""The native module of the runtime, compiled once per process, and arrays that own its memory.
 
     symbols    addresses of the functions that programs may declare, by name
     function   one of them, to be called from Python
     loaded     loads a module that is never unloaded: the addresses of its functions
+    handler        the capsule of NumPy's memory handler, which recycles memory (allocator.py)
+    set_handler    the function that makes it, or another, that of new arrays
 
 Arrays are freed by its code until the process ends, after Python has finalized its modules, and its
 sleeping threads return into it: so the code is made immortal when it is loaded.
@@ -14,30 +16,25 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.thread_state import lock
 
-from ..cache.object_files import cached_object
+from ..cache import cached_object
 from ..ir import execution_engine
+from ..ir.execution_engine import foreign
 from ..ir.ir_builder import ModuleBuilder
-from ..ir.processors import foreign
-from . import thread_count
 
 if TYPE_CHECKING:
-    from . import allocator, allocator_stats, numpy_allocator, thread_pool
+    from . import allocator, settings, thread_pool
 else:  # most programs need no runtime
-    allocator, numpy_allocator = (
-        LazyModule("wengert._engine.backends.llvm.runtime.allocator"),
-        LazyModule("wengert._engine.backends.llvm.runtime.numpy_allocator"),
-    )
-    allocator_stats, thread_pool = (
-        LazyModule("wengert._engine.backends.llvm.runtime.allocator_stats"),
-        LazyModule("wengert._engine.backends.llvm.runtime.thread_pool"),
-    )
+    allocator = LazyModule("wengert._engine.backends.llvm.runtime.allocator")
+    settings = LazyModule("wengert._engine.backends.llvm.runtime.settings")
+    thread_pool = LazyModule("wengert._engine.backends.llvm.runtime.thread_pool")
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 # The types of result and arguments.
@@ -79,7 +76,7 @@ def text() -> str:
 def _module() -> ModuleBuilder:
     module = ModuleBuilder()
     allocator.emit_allocator(module)
-    numpy_allocator.emit_numpy_handler(module)
+    allocator.emit_numpy_handler(module)
     thread_pool.emit_thread_pool(module, _has_threads())
     return module
 
@@ -151,10 +148,10 @@ def _started() -> dict[str, int]:
     calls["wengert_memory_start"]()
     calls["wengert_team_start"]()
     _keep_heap()
-    allocator_stats.attach(
+    settings.attach_allocator(
         {name: calls[f"wengert_memory_{name}"] for name in ("read", "limit", "trim")}
     )
-    thread_count.attach(calls["wengert_set_threads"])
+    settings.attach_threads(calls["wengert_set_threads"])
     call_in_child(addresses["wengert_memory_child"], addresses["wengert_team_start"])
     return addresses
 
@@ -176,3 +173,47 @@ def _has_threads() -> bool:
     process = ctypes.CDLL(None) if os.name == "posix" else None
     names = [f"pthread_{name}" for name in _THREADS] + ["sigfillset"]
     return process is not None and all(hasattr(process, name) for name in names)
+
+
+# ---- arrays that own recycled memory -------------------------------------------------------------
+
+
+_SET_HANDLER = 304  # the index of PyDataMem_SetHandler in NumPy's C API, since NumPy 1.22
+_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule stores the address of its name
+
+
+@functools.cache
+def handler() -> Any:
+    """The capsule "mem_handler" for arrays whose memory is recycled (NEP 49).
+
+    It is passed to `PyDataMem_SetHandler`, or stored in the field `mem_handler` of an array that
+    was made from a block of `wengert_alloc` and owns it.
+
+    Examples
+    --------
+    >>> handler()
+    <capsule object "mem_handler" at ...>
+    """
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+    return make(function("wengert_array_handler")(), ctypes.addressof(_NAME), None)
+
+
+@functools.cache
+def set_handler() -> Callable[[Any], Any]:
+    """``PyDataMem_SetHandler``: sets the handler of new arrays in this context; returns the old.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> before = set_handler()(handler())
+    >>> x = np.ones(100_000)
+    >>> set_handler()(before)
+    <capsule object "mem_handler" at ...>
+    """
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    api = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+    functions = ctypes.cast(get(api, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(functions[_SET_HANDLER] or 0)

@@ -69,7 +69,6 @@ def _word(index: int) -> str:
 
 
 def _get(s: Section, index: int, kind: str = "i64") -> Name:
-    """Load a word of the state, sequentially consistent."""
     return s.value(f"load atomic {kind}, ptr {_word(index)} seq_cst, align 8")
 
 
@@ -83,7 +82,6 @@ def _add(s: Section, index: int, by: Name) -> Name:
 
 
 def _pthread(s: Section, name: str, *arguments: str) -> Name:
-    """Call a function of pthreads."""
     kinds = [argument.split(" ", 1)[0] for argument in arguments]
     called = s.function.module.declare(name, "i32", kinds)
     return s.value(f"call i32 {called}({', '.join(arguments)})")

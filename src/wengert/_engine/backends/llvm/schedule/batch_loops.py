@@ -433,6 +433,5 @@ def _stays_in_rows(
 
 
 def _bytes(x: Expr) -> int:
-    """The size of an array; 0 if it is not known."""
     size = prod(x.shape)
     return size * x.dtype.itemsize if type(size) is int else 0

@@ -95,7 +95,7 @@ class FusedLoops:
     rows : int
         The number of leading axes that they share; 0 for a single loop group.
     block : int
-        The number of rows that each group computes before the next (schedule/slice_bounds.py).
+        The number of rows that each group computes before the next (schedule/slices.py).
     local : dict from Expr to None
         Results that are stored for the rows of a block only.
     is_apart : bool

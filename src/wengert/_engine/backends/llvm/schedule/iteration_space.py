@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..ir.execution_engine import foreign
 from ..ir.index_analysis import (
     ZERO,
     Affine,
@@ -32,7 +33,6 @@ from ..ir.index_analysis import (
     strides_of,
 )
 from ..ir.llvm_types import part_of
-from ..ir.processors import foreign
 from ..lowering.loop_ir import Condition, Expr, Reduce, ScalarConstant, memory_strides
 from ..lowering.scatter_chains import SliceUpdate
 from ..tuning import thresholds

@@ -42,7 +42,6 @@ from ..lowering.registry import specs_of
 from ..lowering.scatter_chains import SliceUpdate, reads_elsewhere
 from ..tuning import thresholds
 from . import fusion
-from .fma_fusion import fold
 from .fusion import (
     PRODUCTS,
     Access,
@@ -53,12 +52,10 @@ from .fusion import (
     space_of,
     split_loops,
 )
-from .in_place_writes import InPlaceWrites, Updates
 from .iteration_space import is_by_columns
-from .message_overlap import computed_apart, overlapped
-from .reads_before_writes import chained, in_order, read_early
-from .recomputation import consumers_of, reachable_from, recomputed, result_of
-from .slice_bounds import block_of, choose_rows
+from .slices import InPlaceWrites, Updates, block_of, choose_rows
+from .stage_order import chained, computed_apart, in_order, overlapped, read_early
+from .unstored_results import consumers_of, fold, reachable_from, recomputed, result_of
 
 if TYPE_CHECKING:
     from . import batch_loops

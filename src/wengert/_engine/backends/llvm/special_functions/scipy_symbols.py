@@ -28,10 +28,10 @@ import scipy  # scipy.special is loaded when it is first used
 
 from wengert._engine.kinds.elementwise import ARRAYS
 
+from ..ir.execution_engine import foreign
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..ir.llvm_types import C128, F64, I64, Dtype, in_register, is_supported, of_width, part_of
 from ..ir.memory_access import load, store
-from ..ir.processors import foreign
 from ..ir.scalar_language import Language, constant_value, rule
 from ..ir.simd_value import ComplexLane, Lane
 from ..runtime import library_symbols
@@ -182,7 +182,6 @@ def _of_cython(
 def _of_ufunc(
     ufunc: np.ufunc, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
 ) -> NativeFunction | None:
-    """The loop of a ufunc."""
     found = library_symbols.loop(ufunc, (*inner, *results))
     if found is None:
         return None

@@ -24,8 +24,7 @@ from typing import Any
 
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
-from .lane_loops import polynomial
-from .registry import leaf
+from .registry import leaf, polynomial
 
 # (e**r - 1 - r) / r**2 for |r| <= 0.34658; relative to e**r - 1 within 2**-61.5 and 2**-31.0.
 _EXP = {

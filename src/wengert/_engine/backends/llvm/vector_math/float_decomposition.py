@@ -33,8 +33,7 @@ from wengert._engine.core.types import Scalar, ScalarLanguage
 from ..ir.llvm_types import Dtype
 from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
-from .lane_loops import repeat
-from .registry import leaf
+from .registry import leaf, repeat
 
 
 def _format(x: Any) -> tuple[int, int]:

@@ -33,8 +33,7 @@ from ..ir.scalar_language import Language
 from ..ir.simd_value import Lane
 from .exponential import rounded, times_power
 from .float_decomposition import nearest_whole, power_of_two, rounding, split, whole_as_float
-from .lane_loops import horner, polynomial
-from .registry import leaf
+from .registry import horner, leaf, polynomial
 
 # (tanh(x) - x) / x**3 in x**2, x to 0.55.  Errors 2**-55.4 and 2**-29.6.
 _TANGENT = {

@@ -31,13 +31,11 @@ import numpy as np
 
 from wengert._engine.core.types import Scalar
 
-from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
+from ..ir.llvm_types import BOOL, F16, F32, F64, I64, U8, Dtype
 from ..ir.scalar_language import Language, rule
 from ..ir.simd_value import Lane
-from .lane_loops import repeat
-from .registry import call_leaf, leaf
+from .registry import call_leaf, leaf, repeat
 
-_U8 = np.dtype(np.uint8)
 _PLAIN = {
     "add": "add",
     "subtract": "sub",
@@ -258,7 +256,7 @@ _RULES: dict[str, Any] = {
     "left_shift": _left_shift,
     "right_shift": _right_shift,
     "power": _power,
-    "bitwise_count": lambda s, x: s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), _U8),
+    "bitwise_count": lambda s, x: s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), U8),
     "invert": lambda s, x: s.emit("xor", x.dtype, x, s.constant(~x.dtype.type(0), x.dtype)),
     "negative": lambda s, x: s.emit("sub", x.dtype, s.constant(0, x.dtype), x),
     "divide": lambda s, x, y: s.binary("divide", s.cast(x, F64), s.cast(y, F64)),

@@ -41,8 +41,7 @@ from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from ..ir.llvm_types import F64
 from .exponential import clipped, power_of_two, rounded, times_power
-from .lane_loops import polynomial
-from .registry import leaf
+from .registry import leaf, polynomial
 
 # (artanh(s) / s - 1 - z / 3) / z**2 for z = s**2 <= 0.02944; z**2 times it within 2**-66.2.
 _ARTANH = (

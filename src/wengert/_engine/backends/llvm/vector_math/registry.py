@@ -1,4 +1,10 @@
-"""Functions of SIMD values by NumPy's names: `leaf` registers one, `call_leaf` calls it.
+"""Functions of SIMD values by NumPy's names, and the loops and polynomials that they consist of.
+
+    leaf, call_leaf    registers a function; calls it
+    repeat             a loop that runs until no lane needs another iteration
+    polynomial         even and odd powers in two chains
+    horner             one chain: one instruction less, and no sums that cancel
+    Coefficients       a tuple of numbers for each of the two dtypes
 
 A function is written in the scalar language for lanes of one dtype, float32 or float64, and
 registered under NumPy's name:
@@ -10,13 +16,24 @@ registered under NumPy's name:
 It has no branches, so that lanes do not diverge: it consists of the operators of lanes, `s.where`,
 `s.fma`, `s.bits`, `s.number`, `s.table`, `s.cast`, and other such functions.  It is emitted once
 per process for each dtype and width, as one LLVM function.
+
+Some functions have no fixed number of steps: the remainder of a huge quotient, the greatest common
+divisor.  All lanes take the same steps; further steps must not change a lane that is finished.  The
+values are in stack slots, as in all loops (ir/ir_builder.py).
+
+Horner's rule in x**2, in two parallel chains, has half the latency of one chain, and costs one more
+multiplication, which most functions need anyway.  More chains (G. Estrin, 1960) need more powers,
+and vector code is limited by the number of instructions.  J.-M. Muller, Elementary Functions, 3rd
+ed., sect. 5.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
+
+from wengert._engine.core.types import ScalarLanguage
 
 from ..ir import execution_engine
 from ..ir.ir_builder import Function, ModuleBuilder
@@ -28,16 +45,14 @@ from ..ir.simd_value import Lane
 _HOMES: dict[str, str] = {
     name: home
     for home, names in {
-        "trigonometric": "sin cos tan",
-        "erf": "erf bell erfc gelu ndtr",
+        "trigonometric": "sin cos tan arcsin arccos arctan arctan2",
         "exponential": "exp exp2 expm1 softplus log_sigmoid",
-        "gamma": "gamma gammaln",
         "hyperbolic": "tanh sech_squared sinh cosh arcsinh arccosh arctanh",
-        "inverse_trigonometric": "arcsin arccos arctan arctan2",
         "float_decomposition": "sign heaviside nextafter spacing ldexp fmod remainder "
         "floor_divide hypot",
         "power": "power cbrt log log2 log10 log1p",
-        "normal_quantile": "normal_quantile normal_of_tail exponential_of_tail gumbel_of_tail "
+        "erf_and_gamma": "erf bell erfc gelu ndtr gamma gammaln normal_quantile normal_of_tail "
+        "exponential_of_tail gumbel_of_tail "
         "laplace_of_tail logistic_of_tail cauchy_of_tail",
         "integer_ops": "gcd whole_power",
     }.items()
@@ -115,7 +130,6 @@ def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) ->
 
 
 def _several(result: str, names: Sequence[str]) -> str:
-    """The LLVM type of several results."""
     return "{" + ", ".join([result] * len(names)) + "}"
 
 
@@ -155,5 +169,87 @@ def _parts_of(
 
 @rule("complex")
 def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> Any:
-    """An operation with a complex operand (complex/), in the dtype of NumPy's loop."""
-    return import_module(".complex", __package__).computed(s, ufunc, outer, operands)
+    """An operation with a complex operand, in the dtype of NumPy's loop."""
+    return import_module(".complex_functions", __package__).computed(s, ufunc, outer, operands)
+
+
+# ---- loops and polynomials -----------------------------------------------------------------------
+
+
+def repeat(
+    s: ScalarLanguage,
+    values: Sequence[Lane],
+    unfinished: Callable[..., Lane],
+    step: Callable[..., Sequence[Lane]],
+) -> list[Lane]:
+    """Repeat a step while any lane is unfinished; returns the values after it.
+
+    Parameters
+    ----------
+    values : sequence of Lane
+        The initial values.
+    unfinished : callable
+        Maps the values to booleans.
+    step : callable
+        Maps the values to the next ones, with the same dtypes.  Finished values, and NaN, must stay
+        finished.
+    """
+    lanes, section, width = s.together(*values)
+    kinds = [of_width(in_register(x.dtype), width) for x in lanes]
+    slots = [section.function.slot(kind, align=64) for kind in kinds]
+    number = section.function.number()
+
+    def keep(found: Sequence[Lane]) -> None:
+        for x, kind, slot in zip(found, kinds, slots, strict=True):
+            section.write(f"store {kind} {s.widened(x, width).name}, ptr {slot}, align 64")
+
+    def kept() -> list[Lane]:
+        pieces = zip(lanes, kinds, slots, strict=True)
+        return [
+            s.lane(section, f"load {k}, ptr {p}, align 64", x.dtype, width) for x, k, p in pieces
+        ]
+
+    keep(lanes)
+    section.block(f"again{number}")
+    now = kept()
+    flags = s.widened(unfinished(*now), width)
+    assert flags.section is not None
+    some = flags.section.any_lane(flags.name, width)
+    section.write(f"br i1 {some}, label %turn{number}, label %rest{number}")
+    section.label(f"turn{number}")
+    keep(step(*now))
+    section.write(f"br label %again{number}")
+    section.label(f"rest{number}")
+    return kept()
+
+
+Coefficients = Mapping[int, Sequence[float]]  # by the size of the dtype in bytes
+
+
+def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
+    """The sum of c[j] * x**j.
+
+    Parameters
+    ----------
+    coefficients : sequence of float, or a mapping to such from the size of the dtype in bytes
+        Constant term first, at least two.
+    """
+    if isinstance(coefficients, Mapping):
+        coefficients = coefficients[x.dtype.itemsize]
+    square = x * x
+    even, odd = horner(s, square, coefficients[::2]), horner(s, square, coefficients[1::2])
+    return s.fma(x, odd, even)
+
+
+def horner(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
+    """The same by Horner's rule.
+
+    For coefficients of alternating signs and x near 1, whose even and odd sums would cancel, and
+    if the latency of the chain is hidden by other instructions.
+    """
+    if isinstance(coefficients, Mapping):
+        coefficients = coefficients[x.dtype.itemsize]
+    total: Any = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = s.fma(x, total, c)
+    return total

@@ -7,7 +7,7 @@
 One sample is computed at a time, in blocks of positions that fit into a cache, so writing the
 columns takes a twentieth of the time of the products.  Samples are divided among threads; for the
 gradient of the weights, blocks of channels are, so no partial results have to be combined.
-Depthwise convolutions have separate loops (conv/depthwise_conv.py).
+Depthwise convolutions have separate loops (direct_convolution.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset
-from . import depthwise_conv
+from . import direct_convolution
 from .im2col import Geometry, Image, PositionGroup, entry, table
 
 
@@ -105,8 +105,8 @@ def convolution(call: KernelCall) -> None:
     """y = w @ columns, for each sample and group."""
     x, w = call.operands
     form = _form(x.shape, w.shape, call.params, x.dtype)
-    if depthwise_conv.serves(form):
-        depthwise_conv.value(call, form)
+    if direct_convolution.is_depthwise(form):
+        direct_convolution.depthwise(call, form)
         return
     extent = x.shape[0] * form.groups
     _in_parts(call, extent, form.work, lambda part, a, b: _values(part, a, b, form))
@@ -137,8 +137,8 @@ def convolution_input(call: KernelCall) -> None:
     """columns = w.T @ y, added up, for each sample and group."""
     y, w = call.operands
     form = _form(call.results[0].shape, w.shape, call.params, y.dtype)
-    if depthwise_conv.serves(form):
-        depthwise_conv.of_input(call, form)
+    if direct_convolution.is_depthwise(form):
+        direct_convolution.depthwise_input(call, form)
         return
     extent = y.shape[0] * form.groups
     _in_parts(call, extent, form.work, lambda part, a, b: _inputs(part, a, b, form))
@@ -174,8 +174,8 @@ def convolution_weight(call: KernelCall) -> None:
     """w.T = columns @ y.T, summed over samples, for blocks of channels of each group."""
     x, y = call.operands
     form = _form(x.shape, call.results[0].shape, call.params, y.dtype)
-    if depthwise_conv.serves(form):
-        depthwise_conv.of_weight(call, form)
+    if direct_convolution.is_depthwise(form):
+        direct_convolution.depthwise_weight(call, form)
         return
     half = -(-form.inputs // 2)
     block = next(n for n in range(half, 0, -1) if form.inputs % n == 0)
@@ -258,7 +258,6 @@ def _loop_over_passes(
 
 
 def _outputs(s: Section, form: Form, base: Name, position: Name, part: PositionGroup) -> Matrix:
-    """The outputs of a group at the positions of a pass."""
     pointer = offset(s, base, position, form.dtype)
     return Matrix(pointer, MatrixAxis(form.outputs, form.positions), MatrixAxis(part.width, 1))
 

@@ -68,7 +68,6 @@ class _Pooling:
         self.mask_kind = of_width("i1", self.vectors.width)
 
     def make_image(self) -> Image:
-        """An image, with memory for its padded copy."""
         return Image(self.call, self.geometry, 1, self.dtype)
 
     def loop_over_windows(
@@ -149,7 +148,6 @@ class _Pooling:
         self.loop_over_taps(s, add_tap)
 
     def load(self, s: Section, cell: Name, kind: str = "") -> Name:
-        """Load a stack slot."""
         return s.value(f"load {kind or self.vectors.kind}, ptr {cell}")
 
     def broadcast_number(self, s: Section, number: Name) -> Name:

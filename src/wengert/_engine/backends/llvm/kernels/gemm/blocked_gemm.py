@@ -2,7 +2,8 @@
 
     run            c = alpha * a @ b + beta * c, in double precision, of any sizes and strides
     run_in_parts   the same, rows of c divided among threads
-    address_of     the address of the function that computes it
+    run_uncached   c = alpha * a @ b of few steps, if c is too large for all caches, on one thread;
+                   threads share out blocks of rows (write_product.py)
 
 The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication,
 2008).  Some rows of b, as many as steps of a sum, are copied into panels of two vectors' columns,
@@ -14,36 +15,36 @@ A block of a is read where it is if its rows are contiguous.  It is copied if it
 its rows would evict each other from the cache.  The panel of the last columns is filled up with
 zeros, and its tiles are added to the result from a buffer.
 
-The functions do not depend on sizes, so all programs share them, and they are compiled once for a
-machine.  Floating-point operations a second on one thread, of 133e9 that the processor has, for
+Floating-point operations a second on one thread, of 133e9 that the processor has, for
 1000 x 1200 times 1200 x 1100 elements: OpenBLAS 102e9, Eigen (JAX) 115e9, these 121e9; for
 2500 x 3000 times 3000 x 2750: OpenBLAS 106e9, these 117e9.  With AVX2 only both reach 62e9 of
 66e9.  In single precision OpenBLAS has 249e9 for the larger matrices, these 235e9 of 266e9.
+
+A result of few steps is written past the caches: other stores read each cache line first, and a
+library that clears the result before it adds to it writes and reads it twice.  Row after row, since
+a panel of columns would be on another page in each row.  30,000 x 8 times 8 x 2,000 elements in
+single precision, the derivative of a layer with respect to its weights: a third of the time of the
+microkernel, a sixth of that of OpenBLAS on one thread.
 """
 
 from __future__ import annotations
 
-import functools
-from typing import NamedTuple
-
-from wengert._engine.core.thread_state import lock
+from typing import Any, NamedTuple
 
 from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import in_memory, literal, of_width
-from ...ir.processors import foreign
-from ...runtime import runtime_library
 from ...tuning import thresholds
+from ..fortran_calls import call_shared
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset
-from .gemm_microkernel import GemmTile, RowVectors, accumulated
+from .gemm_microkernel import GemmTile, RowVectors, accumulated, packed, write_rows
 from .operands import Product
 from .vector_code import VECTORS, Packing
 
 _CACHE_LINE = 64  # bytes
 _ALIASED = 2048  # bytes: rows at multiples of it compete for a few lines of a first-level cache
 NAME = "wengert_gemm"
-_LOCK = lock()
 
 
 # ---- the call ----------------------------------------------------------------------------------
@@ -86,46 +87,17 @@ def _run(call: KernelCall, s: Section, product: Product, first: Name, rows: Name
         arguments += [("ptr", pointer), *(("i64", x) for x in strides)]
     arguments += [("ptr", old), ("ptr", to), ("i64", call.number(c.rows.stride))]
     arguments += [(kind, alpha), (kind, literal(beta.real, dtype))]
-    callee = call.external(NAME, address_of(NAME), "i64", [t for t, _ in arguments])
-    status = s.value(f"call i64 {callee}({', '.join(f'{t} {x}' for t, x in arguments)})")
-    call.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+    call_shared(call, s, NAME, arguments)
 
 
-def address_of(name: str) -> int:
-    """The address of the function, which is compiled when it is needed first.
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add the function.
 
     ``i64 (m, n, k, a, row, step, b, step, column, before, c, row, alpha, beta)``: c, of m rows and
     n adjacent columns, is alpha * a @ b + beta * before.  Strides count elements; `before` has that
     of c, may be c, and is not read if beta is 0.  Returns 1 if there is no memory.
-
-    Examples
-    --------
-    >>> address_of(NAME) > 0
-    True
     """
-    if foreign() is not None:
-        return 0
-    with _LOCK:
-        return _compiled(name)
-
-
-@functools.cache
-def _compiled(name: str) -> int:
-    runtime = runtime_library.symbols()
-    needed = {x: runtime[x] for x in ("wengert_alloc", "wengert_free")}
-    return runtime_library.loaded(text(), needed, [name])[name]
-
-
-def text() -> str:
-    """The module of the function."""
-    return module().text(execution_engine.heading())
-
-
-def module() -> ModuleBuilder:
-    """The function, and those that it calls."""
-    made = ModuleBuilder()
-    _Gemm(made).write()
-    return made
+    _Gemm(module).write()
 
 
 def largest_allocation() -> int:
@@ -362,7 +334,6 @@ class _Gemm(Packing):
             t.write(f"call void @columns_to_panel({given}, i64 %column_of_b, ptr {panel})")
 
     def _rounded_quotient(self, s: Section, x: Name, y: Name) -> Name:
-        """x / y, rounded up."""
         return s.value(f"sdiv i64 {s.plus(x, s.minus(y, '1'))}, {y}")
 
     def _whole_panels(self, s: Section, columns: Name) -> Name:
@@ -372,3 +343,28 @@ class _Gemm(Packing):
 
     def _runtime(self, name: str, result: str, argument: str) -> str:
         return self.module.declare(name, result, [argument], "nounwind")
+
+
+# ---- results too large for all caches ------------------------------------------------------------
+
+
+def run_uncached(call: KernelCall, s: Section, product: Product) -> None:
+    """Write a product for which `choose.is_uncached` holds."""
+    a, b, c, dtype, scale = product[:5]
+    b = packed(call, s, b, dtype)
+    alpha = float(scale.number.real)
+    of_a: tuple[Any, Any] = a.rows.stride, a.columns.stride
+    others: tuple[Any, Any] = b.rows.stride, c.rows.stride
+    tile = GemmTile(dtype, 0, 0, of_a[0], of_a[1], others[0], others[1], alpha, 0.0, True)
+    if scale.pointer is not None:
+        tile = tile._replace(alpha=1.0, scale=scale.value(call, s, dtype).name)
+    k = call.number(a.columns.length)
+    number = s.value(f"ptrtoint ptr {c.pointer} to i64")
+    rest = s.value(f"and i64 {number}, {execution_engine.vector_bytes() - 1}")
+    is_aligned = s.value(f"icmp eq i64 {rest}, 0")
+    with s.when(is_aligned) as t:
+        write_rows(call, t, tile._replace(bypasses=True), (a, b, c), c.pointer, k)
+        # Such stores are not ordered with others, by which threads tell that they have finished.
+        t.write(f"call void {call.module.declare('llvm.x86.sse.sfence', 'void', [])}()")
+    with s.unless(is_aligned) as t:
+        write_rows(call, t, tile, (a, b, c), c.pointer, k)

@@ -3,7 +3,7 @@
 In the order of the decisions for a matmul, dot or einsum of two operands:
 
 is_fused_loop     a small or memory-bound product is a loop, fused with its neighbors
-                  (lowering/small_products.py)
+                  (lowering/small_matrices.py)
 is_short_sum      on a device, where a thread computes an element: sums of few terms are loops
 is_small_batch    a batch of small matrices: one product per SIMD lane (batched_small_gemm)
 choose            the routine of one product of two matrices (write_product.py):
@@ -23,7 +23,7 @@ may_be_symmetric  whether factors are compared at run time: a matrix and its tra
 parallel_grain    the number of products of a batch for each thread
 
 The thresholds are those of tuning.py.  The microkernel decides how to block and pack a product
-(gemm_microkernel.py), and runtime/blas_threads.py the number of threads of BLAS.
+(gemm_microkernel.py), and runtime/library_symbols.py the number of threads of BLAS.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from typing import Literal, NamedTuple
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ...ir import execution_engine
+from ...ir.execution_engine import is_for_device
 from ...ir.llvm_types import F32, F64
-from ...ir.processors import is_for_device
 from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading

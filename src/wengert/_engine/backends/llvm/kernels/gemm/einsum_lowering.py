@@ -101,7 +101,7 @@ def _record_work(
 ) -> None:
     """Record the work of BLAS, and check that the lengths fit into its integers."""
     rows, columns, terms = _lengths(arrays, roles)
-    fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, terms)])
+    fortran_calls.check_lengths(call, rows, columns, terms)
     call.record_flops((2 if dtype.kind == "f" else 8) * rows * columns * terms)
 
 

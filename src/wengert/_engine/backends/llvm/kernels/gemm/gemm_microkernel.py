@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.symbolic.dim import Length
 
-from ...ir import execution_engine, masked_memory
+from ...ir import execution_engine, simd_value
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ...ir.llvm_types import Dtype, in_memory, literal, of_width
 from ...tuning import thresholds
@@ -384,7 +384,7 @@ class RowVectors:
         if mask is None:
             return s.value(f"load {self.kind}, ptr {address}, align {align}")
         element, width = in_memory(self.tile.dtype), self.tile.width
-        return masked_memory.load(self.module, s, element, width, address, align, mask)
+        return simd_value.masked_load(self.module, s, element, width, address, align, mask)
 
     def load_broadcast(self, s: Section, pointer: Name) -> Name:
         """Load one element and broadcast it to a vector."""
@@ -427,6 +427,6 @@ class RowVectors:
         if mask is None:
             s.write(f"store {kind} {total}, ptr {address}, align {align}")
             return
-        masked_memory.store(
+        simd_value.masked_store(
             self.module, s, in_memory(dtype), self.tile.width, total, address, align, mask
         )

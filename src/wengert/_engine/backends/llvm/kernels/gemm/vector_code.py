@@ -12,12 +12,11 @@ A panel is some columns of the second factor, a few vectors wide: its rows follo
 
 from __future__ import annotations
 
-from ...ir import execution_engine, masked_memory
+from ...ir import execution_engine, simd_value
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ...ir.llvm_types import F64, Dtype, in_memory, of_width, suffix
 from ...tuning import thresholds
-from ..loop_helpers import offset
-from ..transpose import transposed
+from ..loop_helpers import offset, transposed
 from .gemm_microkernel import tile_rows
 
 
@@ -82,12 +81,12 @@ class VectorCode:
     def masked_load(self, s: Section, row: Name, v: int, mask: Name) -> Name:
         """Load the elements of a vector of a row that a mask selects; others are 0."""
         place, align = self.place(s, row, v), self.dtype.itemsize
-        return masked_memory.load(self.module, s, self.kind, self.width, place, align, mask)
+        return simd_value.masked_load(self.module, s, self.kind, self.width, place, align, mask)
 
     def masked_store(self, s: Section, value: Name, row: Name, v: int, mask: Name) -> None:
         """Store the elements of a vector of a row that a mask selects."""
         place, align = self.place(s, row, v), self.dtype.itemsize
-        masked_memory.store(self.module, s, self.kind, self.width, value, place, align, mask)
+        simd_value.masked_store(self.module, s, self.kind, self.width, value, place, align, mask)
 
     def load(self, s: Section, row: Name, v: int) -> Name:
         """Load a vector of a row."""

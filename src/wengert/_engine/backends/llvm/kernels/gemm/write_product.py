@@ -1,8 +1,13 @@
-"""The code of one matrix product, by the routine that choose.py names.
+"""The code of one matrix product, by the routine that choose.py names; calls of BLAS.
 
-write_product    every routine is called as ``routine(call, section, product)``
+    write_product    every routine is called as ``routine(call, section, product)``
+    gemm             a product of two matrices
+    gemv             a product of a matrix and a vector
+    syrk             a product of a matrix and its transpose
 
-If the choice depends on values known only at run time, both routines are written, and a branch.
+BLAS is column-major: it sees a row-major matrix as its transpose, so `c = a @ b` is computed as
+`c.T = b.T @ a.T`.  If the choice depends on values known only at run time, both routines are
+written, and a branch.
 """
 
 from __future__ import annotations
@@ -11,31 +16,155 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from wengert._engine.core.symbolic.dim import Length
+
 from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import Dtype
 from ...tuning import thresholds
+from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import copy, offset
-from . import (
-    blas_calls,
-    blocked_gemm,
-    gemm_microkernel,
-    simd_loops,
-    streamed_dots,
-    streamed_gemm,
-    uncached_gemm,
-    unrolled_gemv,
-)
+from ..loop_helpers import copy, nest, offset, read, stack_slot, write
+from . import blocked_gemm, gemm_microkernel, loop_products, streamed_gemm
 from .choose import ProductChoice, Routine, choose, may_be_symmetric
-from .operands import Product
+from .operands import Matrix, MatrixAxis, Product, at_least, leading
 from .vector_code import panel_columns
+
+# ---- calls of BLAS -------------------------------------------------------------------------------
+
+
+_TILE = 8  # rows that are mirrored together: they read one cache line of each row above
+
+
+def gemm(call: KernelCall, s: Section, product: Product) -> None:
+    """A product of matrices; c is row-major."""
+    a, b, c, dtype, _, beta, _ = product
+    m, n, k = product.sizes
+    leading_a, leading_b, leading_c = leading(a), leading(b), leading(c)
+    assert leading_a is not None and leading_b is not None and leading_c is not None
+    (trans_a, lda), (trans_b, ldb), (_, ldc) = leading_a, leading_b, leading_c
+    fortran_calls.run(
+        call,
+        s,
+        "gemm",
+        dtype,
+        trans_b,
+        trans_a,
+        *(("int", call.number(length)) for length in (n, m, k)),
+        _alpha(call, s, product),
+        b.pointer,
+        _leading_dimension(call, s, ldb),
+        a.pointer,
+        _leading_dimension(call, s, lda),
+        fortran_calls.number(call, beta, dtype),
+        c.pointer,
+        _leading_dimension(call, s, ldc),
+    )
+
+
+def gemv(call: KernelCall, s: Section, product: Product) -> None:
+    """A product of a matrix and a vector, the only column of b.
+
+    c is set to 0 first and added to, because gemv does not write it if the matrix has no columns.
+    """
+    a, b, c, dtype, _, beta, _ = product
+    x, y, x_axis, y_axis = b.pointer, c.pointer, b.rows, c.rows
+    leading_a = leading(a)
+    if beta == 0:
+        with nest(s, [call.number(y_axis.length)]) as (inner, (i,)):
+            target = offset(inner, y, inner.times(i, call.number(y_axis.stride)), dtype)
+            write(inner, target, call.language.constant(0, dtype))
+        beta = 1.0
+    assert leading_a is not None
+    trans, lda = leading_a
+    m, k = (("int", call.number(n)) for n in (a.rows.length, a.columns.length))
+    fortran_calls.run(
+        call,
+        s,
+        "gemv",
+        dtype,
+        *(("T", k, m) if trans == "N" else ("N", m, k)),
+        _alpha(call, s, product),
+        a.pointer,
+        _leading_dimension(call, s, lda),
+        x,
+        _increment(call, x_axis),
+        fortran_calls.number(call, beta, dtype),
+        y,
+        _increment(call, y_axis),
+    )
+
+
+def syrk(call: KernelCall, s: Section, product: Product) -> None:
+    """A product of a matrix and its transpose: one triangle is computed, and mirrored.
+
+    c is not read, and is symmetric, so it does not matter that BLAS sees its transpose.
+    """
+    a, _, c, dtype, _, _, _ = product
+    leading_a, leading_c = leading(a), leading(c)
+    assert leading_a is not None and leading_c is not None
+    trans, lda = leading_a
+    m, k = (call.number(n) for n in (a.rows.length, a.columns.length))
+    fortran_calls.run(
+        call,
+        s,
+        "syrk",
+        dtype,
+        "L",
+        "T" if trans == "N" else "N",
+        ("int", m),
+        ("int", k),
+        _alpha(call, s, product),
+        a.pointer,
+        _leading_dimension(call, s, lda),
+        fortran_calls.number(call, 0.0, dtype),
+        c.pointer,
+        _leading_dimension(call, s, leading_c[1]),
+    )
+    _mirror(call, s, c, call.number(leading_c[1]), dtype)
+
+
+def _mirror(call: KernelCall, s: Section, c: Matrix, row: Name, dtype: Dtype) -> None:
+    """Copy the triangle above the diagonal to the one below; `row` is the stride of rows."""
+    m = call.number(c.rows.length)
+    with s.loop("0", m, str(_TILE)) as (t, first):
+        stop = t.smaller(t.plus(first, str(_TILE)), m)
+        with t.loop("0", stop) as (u, j):
+            start = u.larger(u.plus(j, "1"), first)
+            above = u.times(j, row)
+            with u.loop(start, stop) as (v, i):
+                source = offset(v, c.pointer, v.plus(above, i), dtype)
+                target = offset(v, c.pointer, v.plus(v.times(i, row), j), dtype)
+                write(v, target, read(call.language, v, source, dtype))
+
+
+def _alpha(call: KernelCall, s: Section, product: Product) -> Name:
+    """The address of the factor of the product."""
+    if product.alpha.pointer is None:
+        return fortran_calls.number(call, product.alpha.number, product.dtype)
+    cell = stack_slot(call, product.dtype)
+    write(s, cell, product.alpha.value(call, s, product.dtype))
+    return cell
+
+
+def _leading_dimension(call: KernelCall, s: Section, length: Length) -> tuple[str, Name]:
+    """The argument for a leading dimension, which BLAS requires to be at least one."""
+    name = call.number(length)
+    return "int", name if at_least(length, 1) else s.larger(name, "1")
+
+
+def _increment(call: KernelCall, axis: MatrixAxis) -> tuple[str, Name]:
+    return "int", "1" if axis.length == 1 else call.number(axis.stride)
+
+
+# ---- all routines --------------------------------------------------------------------------------
 
 
 def _gemm(call: KernelCall, s: Section, product: Product) -> None:
-    blas_calls.gemm(call, s, _added_to(call, s, product))
+    gemm(call, s, _added_to(call, s, product))
 
 
 def _gemv(call: KernelCall, s: Section, product: Product) -> None:
-    blas_calls.gemv(call, s, _added_to(call, s, product))
+    gemv(call, s, _added_to(call, s, product))
 
 
 def _added_to(call: KernelCall, s: Section, product: Product) -> Product:
@@ -50,22 +179,22 @@ def _added_to(call: KernelCall, s: Section, product: Product) -> Product:
 
 
 _ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
-    "simd loops": simd_loops.run,
-    "unrolled gemv": unrolled_gemv.run,
+    "simd loops": loop_products.simd_loops,
+    "unrolled gemv": loop_products.unrolled_gemv,
     "gemv": _gemv,
     "streamed": streamed_gemm.run,
-    "streamed dots": streamed_dots.run,
+    "streamed dots": streamed_gemm.run_dots,
     "microkernel": gemm_microkernel.run,
     "blocked": blocked_gemm.run,
     "gemm": _gemm,
 }
 _BY_ROWS: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
     "threads": gemm_microkernel.run,
-    "uncached": uncached_gemm.run,
+    "uncached": blocked_gemm.run_uncached,
 }
 _IN_PARTS: dict[Routine, Callable[[KernelCall, Section, Product, int], None]] = {
     "streamed": streamed_gemm.run_in_parts,
-    "streamed dots": streamed_dots.run_in_parts,
+    "streamed dots": streamed_gemm.run_dots_in_parts,
     "blocked": blocked_gemm.run_in_parts,
 }
 
@@ -82,7 +211,7 @@ def write_product(call: KernelCall, s: Section, product: Product) -> None:
             large = s.value(f"icmp sge i64 {call.number(length)}, {limit}")
             same = s.value(f"and i1 {same}, {large}")
     with s.when(same) as t:
-        blas_calls.syrk(call, t, product)
+        syrk(call, t, product)
     with s.unless(same) as t:
         _write(call, t, product)
 

@@ -1,7 +1,6 @@
 """Solutions of complex linear systems with several right-hand sides, in double precision.
 
     run           x with a @ x = b
-    address_of    the address of the function that computes it
 
 Real and imaginary parts are separated first: a product of complex vectors is then four
 multiplications with addition, without exchanging lanes, which BLAS's products of complex matrices
@@ -12,8 +11,7 @@ LAPACK's, in blocks of columns, with partial pivoting by |re| + |im|.  The right
 solved for in panels of two vectors' columns, which stay in a first- or second-level cache; some
 rows of a panel are accumulated in registers at a time.
 
-The function does not depend on sizes, so all programs share it, and it is compiled once for a
-machine.  With AVX-512 it takes 39 us for 50 rows and 150 right-hand sides, getrf and trsm of
+With AVX-512 it takes 39 us for 50 rows and 150 right-hand sides, getrf and trsm of
 OpenBLAS 144 us; 1.5 and 2.7 ms for 200 and 400; 32 and 54 ms for 400 and 800.
 """
 
@@ -22,13 +20,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from wengert._engine.core.thread_state import lock
-
-from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import C128, F64, of_width, suffix
-from ...ir.processors import foreign
-from ...runtime import runtime_library
+from ..fortran_calls import call_shared
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import offset
 from .complex_tiles import VECTORS, ComplexTiles
@@ -36,7 +30,6 @@ from .complex_tiles import VECTORS, ComplexTiles
 NAME = "wengert_complex_solve"
 _CACHE_LINE = 64  # bytes
 _LEAST_PIVOT = "0x0010000000000000"  # the smallest normal number
-_LOCK = lock()
 
 
 def run(call: KernelCall, s: Section, a: ArrayPointer, b: ArrayPointer, x: ArrayPointer) -> None:
@@ -50,45 +43,16 @@ def run(call: KernelCall, s: Section, a: ArrayPointer, b: ArrayPointer, x: Array
         strides = [("i64", call.number(n)) for n in array.strides]
         arguments += [("ptr", array.pointer), *strides]
     arguments += [("ptr", x.pointer), ("i64", call.number(x.strides[0]))]
-    callee = call.external(NAME, address_of(NAME), "i64", [kind for kind, _ in arguments])
-    status = s.value(f"call i64 {callee}({', '.join(f'{t} {v}' for t, v in arguments)})")
-    call.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+    call_shared(call, s, NAME, arguments)
 
 
-def address_of(name: str) -> int:
-    """The address of the function, which is compiled when it is needed first.
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add the function.
 
     ``i64 (n, m, a, row, column, b, row, column, x, row)``: strides count complex elements.  Returns
     1 if a pivot is zero or has no reciprocal, or if there is no memory.
-
-    Examples
-    --------
-    >>> address_of(NAME) > 0
-    True
     """
-    if foreign() is not None:
-        return 0
-    with _LOCK:
-        return _compiled(name)
-
-
-@functools.cache
-def _compiled(name: str) -> int:
-    runtime = runtime_library.symbols()
-    needed = {x: runtime[x] for x in ("wengert_alloc", "wengert_free")}
-    return runtime_library.loaded(text(), needed, [name])[name]
-
-
-def text() -> str:
-    """The module of the function."""
-    return module().text(execution_engine.heading())
-
-
-def module() -> ModuleBuilder:
-    """The function, and those that it calls."""
-    made = ModuleBuilder()
-    _ComplexSolve(made).write()
-    return made
+    _ComplexSolve(module).write()
 
 
 class _ComplexSolve(ComplexTiles):
@@ -187,7 +151,6 @@ class _ComplexSolve(ComplexTiles):
         return s.value(f"fadd {self.kind} {re}, {im}")
 
     def _exchange(self, s: Section, j: Name, other: Name) -> None:
-        """Exchange two rows and their numbers."""
         rows = [self.at(s, "%f", (x, "%row")) for x in (j, other)]
         with s.loop("0", "%row", str(self.width)) as (t, k):
             places = [self.at(t, x, (k, "1")) for x in rows]
@@ -219,7 +182,6 @@ class _ComplexSolve(ComplexTiles):
         return [real, s.value(f"fneg {kind} {imag}")]
 
     def _product(self, s: Section, x: Sequence[Name], y: Sequence[Name]) -> tuple[Name, Name]:
-        """The product of two numbers."""
         kind = self.kind
         products = {
             (p, q): s.value(f"fmul {kind} {x[p]}, {y[q]}") for p in range(2) for q in range(2)

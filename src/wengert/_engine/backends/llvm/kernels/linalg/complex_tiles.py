@@ -34,7 +34,6 @@ class _Tile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its function."""
         return f"{self.kind}.{self.rows}"
 
 

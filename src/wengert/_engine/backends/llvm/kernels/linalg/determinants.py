@@ -24,10 +24,9 @@ from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64
 from ...ir.scalar_language import Language
 from ...ir.simd_value import Lane
-from ..batched_matrices import Block, blocks
+from ..batched_matrices import Block, SimdMatrix, blocks, each
 from ..kernel_call import KernelCall
 from ..loop_helpers import in_section
-from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
 
 _LARGEST_PRODUCT = 1e290  # products up to it, and down to its inverse, are accurate

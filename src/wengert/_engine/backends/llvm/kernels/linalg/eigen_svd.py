@@ -20,12 +20,7 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
 from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
-from ..gemm.operands import Matrix, MatrixAxis, Product
-from ..gemm.write_product import write_product
-from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import address, copy, nest, offset, read, stack_slot, write
-from . import symmetric_eigenvalues
-from .lapack import (
+from ..fortran_calls import (
     Workspace,
     batch_item,
     batches,
@@ -40,6 +35,11 @@ from .lapack import (
     scale_into_range,
     working_dtype,
 )
+from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..gemm.write_product import write_product
+from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
+from ..loop_helpers import address, copy, nest, offset, read, stack_slot, write
+from . import symmetric_eigenvalues
 
 # ---- eigenvalues -------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ def eigh(call: KernelCall) -> None:
         return
     (a,), (w, v) = call.operands, call.results
     n, dtype = v.shape[-1], working_dtype(v.dtype)
-    fortran_calls.check_lengths(call, call.number(n))
+    fortran_calls.check_lengths(call, n)
     call.record_flops(n * n * n * 8)
     matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
     values = ArrayPointer(memory(call, n, part_of(dtype)), (n,), (1,), part_of(dtype))
@@ -90,7 +90,7 @@ def eig(call: KernelCall) -> None:
     n = v.shape[-1]
     language, dtype = call.language, working_dtype(a.dtype)
     real = part_of(dtype)
-    fortran_calls.check_lengths(call, call.number(n))
+    fortran_calls.check_lengths(call, n)
     call.record_flops(n * n * n * 8)
     matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
     vectors = column_major(memory(call, n * n, dtype), n, n, dtype)
@@ -208,7 +208,7 @@ class _Singular:
     ) -> None:
         self.call, self.dtype = call, dtype
         self.real = part_of(dtype)
-        fortran_calls.check_lengths(call, call.number(rows), call.number(columns))
+        fortran_calls.check_lengths(call, rows, columns)
         call.record_flops(rows * columns * (rows + columns) * 8)
         self.matrix = column_major(memory(call, rows * columns, dtype), rows, columns, dtype)
         self.u = column_major(memory(call, rows * u_columns, dtype), rows, u_columns, dtype)

@@ -2,29 +2,21 @@
 
     serves        whether a matrix does
     factorize     the factors of a copy of a matrix, and the exchanges of rows
-    address_of    the address of the function that computes them
 
 The factorization is LAPACK's, with partial pivoting, in panels of as many columns as a vector has
 elements.  Columns begin at whole vectors, and end with rows of zeros, so that no vector is partial.
 The rest of the matrix is read and written once for each panel.
-
-The function does not depend on sizes, so all programs share it, and it is compiled once for a
-machine.
 """
 
 from __future__ import annotations
 
-import functools
-
 from wengert._engine.core.symbolic.dim import Length
-from wengert._engine.core.thread_state import lock
 
 from ...ir import execution_engine
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ...ir.llvm_types import F64, Dtype, of_width, suffix
-from ...ir.processors import foreign
-from ...runtime import runtime_library
 from ...tuning import thresholds
+from ..fortran_calls import call_shared
 from ..gemm.vector_code import VectorCode
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import copy
@@ -32,7 +24,6 @@ from ..loop_helpers import copy
 NAME = "wengert_lu"
 LEAST_PIVOT = "0x01A56E1FC2F8F359"  # 1e-300: the reciprocal of a smaller one may be infinite
 _LEAST_ROWS = 5
-_LOCK = lock()
 
 
 def serves(n: Length, dtype: Dtype) -> bool:
@@ -58,38 +49,17 @@ def factorize(
     rows = padded(n)
     work = ArrayPointer(memory, (n, n), (1, rows), F64)
     copy(call, s, work, a)
-    callee = call.external(NAME, address_of(NAME), "void", ["i64", "i64", "ptr", "ptr"])
-    s.write(f"call void {callee}(i64 {n}, i64 {rows}, ptr {memory}, ptr {pivots})")
+    arguments = [("i64", str(n)), ("i64", str(rows)), ("ptr", memory), ("ptr", pivots)]
+    call_shared(call, s, NAME, arguments, "void")
     copy(call, s, packed, work)
 
 
-def address_of(name: str) -> int:
-    """The address of the function, which is compiled when it is needed first.
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add the function.
 
     ``void (n, rows, a, pivots)``: a has n columns of `rows` rows; pivots count from 1.
-
-    Examples
-    --------
-    >>> address_of(NAME) > 0
-    True
     """
-    if foreign() is not None:
-        return 0
-    with _LOCK:
-        return _compiled(name)
-
-
-@functools.cache
-def _compiled(name: str) -> int:
-    text = module().text(execution_engine.heading())
-    return runtime_library.loaded(text, {}, [name])[name]
-
-
-def module() -> ModuleBuilder:
-    """The function, and those that it calls."""
-    made = ModuleBuilder()
-    LuCode(made).write()
-    return made
+    LuCode(module).write()
 
 
 class LuCode(VectorCode):

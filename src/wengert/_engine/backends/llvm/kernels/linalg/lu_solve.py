@@ -20,10 +20,21 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import Length
 
 from ...ir.ir_builder import Name, Section
-from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
+from ...ir.llvm_types import C128, F64, I32, Dtype, in_register, part_of
 from ...ir.simd_value import ComplexLane, Lane
 from ...tuning import thresholds
 from .. import fortran_calls
+from ..fortran_calls import (
+    batch_item,
+    batches,
+    column_major,
+    element,
+    fail_on_error,
+    leading_dimension,
+    length,
+    memory,
+    working_dtype,
+)
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
     address,
@@ -39,20 +50,7 @@ from ..loop_helpers import (
 )
 from . import complex_solve, determinants, lu_in_cache
 from . import small_matrices as small
-from .lapack import (
-    batch_item,
-    batches,
-    column_major,
-    element,
-    fail_on_error,
-    leading_dimension,
-    length,
-    memory,
-    working_dtype,
-)
 from .packed_factors import InCache, substitute
-
-_I32 = np.dtype(np.int32)
 
 
 def factor(
@@ -111,10 +109,10 @@ def solve(call: KernelCall) -> None:
             complex_solve.run(call, s, *[batch_item(call, s, y, index, 2) for y in (a, b, x)])
         return
     dtype = working_dtype(x.dtype)
-    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    fortran_calls.check_lengths(call, n, columns)
     matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
     rhs = column_major(memory(call, n * columns, dtype), n, columns, dtype)
-    pivots, info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+    pivots, info = memory(call, n, I32), fortran_calls.integer_slot(call)
     with batches(call, x, 2) as (s, index):
         items = [batch_item(call, s, y, index, 2) for y in (a, b, x)]
         if separates:
@@ -133,7 +131,7 @@ def _solve_in_cache(call: KernelCall, a: ArrayPointer, b: ArrayPointer, x: Array
     """x with a @ x = b, by factors in a first-level cache."""
     (n, columns), dtype = x.shape[-2:], x.dtype
     assert isinstance(n, int)
-    work, pivots = memory(call, n * lu_in_cache.padded(n), dtype), memory(call, n, _I32)
+    work, pivots = memory(call, n * lu_in_cache.padded(n), dtype), memory(call, n, I32)
     factors = column_major(memory(call, n * n, dtype), n, n, dtype)
     substitution = InCache(call, n, columns, dtype, 0)
     with batches(call, x, 2) as (s, index):
@@ -161,7 +159,7 @@ def inv(call: KernelCall) -> None:
         return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working_dtype(x.dtype)
-    fortran_calls.check_lengths(call, call.number(n))
+    fortran_calls.check_lengths(call, n)
     call.record_flops(n * n * n * 2)
     inverse = Inverse(call, n, dtype)
     with batches(call, x, 2) as (s, index):
@@ -182,7 +180,7 @@ class Inverse:
         self.call = call
         self.left = column_major(memory(call, n * n, dtype), n, n, dtype)
         self.right = column_major(memory(call, n * n, dtype), n, n, dtype)
-        self.pivots, self.info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+        self.pivots, self.info = memory(call, n, I32), fortran_calls.integer_slot(call)
 
     def factor(self, s: Section, a: ArrayPointer) -> None:
         """L and U of a, in `left`."""
@@ -214,7 +212,7 @@ class Inverse:
         last_index = s.minus(call.number(n), "1")
         with s.loop("0", call.number(n)) as (t, k):
             j = t.minus(last_index, k)
-            pivot = t.value(f"load i32, ptr {offset(t, self.pivots, j, _I32)}")
+            pivot = t.value(f"load i32, ptr {offset(t, self.pivots, j, I32)}")
             other = t.plus(t.value(f"sext i32 {pivot} to i64"), "-1")
             with t.when(t.value(f"icmp ne i64 {other}, {j}")) as u:
                 columns = [address(call, u, right, ["0", c]) for c in (j, other)]
@@ -231,17 +229,16 @@ class _Determinant:
         self, call: KernelCall, n: Length, dtype: Dtype, factors: Inverse | None = None
     ) -> None:
         self.call, self.n, self.dtype = call, n, dtype
-        fortran_calls.check_lengths(call, call.number(n))
+        fortran_calls.check_lengths(call, n)
         call.record_flops(n * n * n)
         if factors is not None:
             self.matrix, self.pivots, self.info = factors.left, factors.pivots, factors.info
         else:
             self.matrix = column_major(memory(call, n * n, dtype), n, n, dtype)
-            self.pivots, self.info = memory(call, n, _I32), fortran_calls.integer_slot(call)
+            self.pivots, self.info = memory(call, n, I32), fortran_calls.integer_slot(call)
         self.sign, self.log = stack_slot(call, dtype), stack_slot(call, part_of(dtype))
 
     def write(self, s: Section, a: ArrayPointer) -> None:
-        """Factorize a matrix, and compute sign and logarithm."""
         factor(self.call, s, a, self.matrix, self.pivots, self.info)
         self.read(s)
 
@@ -263,7 +260,7 @@ class _Determinant:
         call, language = self.call, self.call.language
         x = element(call, s, self.matrix, i, i)
         size = absolute(x)
-        pivot = s.value(f"load i32, ptr {offset(s, self.pivots, i, _I32)}")
+        pivot = s.value(f"load i32, ptr {offset(s, self.pivots, i, I32)}")
         row = s.value(f"trunc i64 {s.plus(i, '1')} to i32")
         swapped = s.value(f"icmp ne i32 {pivot}, {row}")
         old = read(language, s, self.sign, self.dtype)

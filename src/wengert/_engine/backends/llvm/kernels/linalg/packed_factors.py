@@ -18,10 +18,7 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import I32, I64, Dtype, in_register
 from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
-from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import address, copy, is_c_contiguous, read, write
-from . import lu_in_cache, substitution_in_cache
-from .lapack import (
+from ..fortran_calls import (
     batch_item,
     batches,
     column_major,
@@ -32,6 +29,9 @@ from .lapack import (
     length,
     memory,
 )
+from ..kernel_call import ArrayPointer, KernelCall, kernel
+from ..loop_helpers import address, copy, is_c_contiguous, read, write
+from . import lu_in_cache, substitution_in_cache
 
 
 @kernel("lu_packed", strided=True, serves=has_elements)
@@ -39,7 +39,7 @@ def lu_packed(call: KernelCall) -> None:
     """The factors, column-major, and the exchanges; a singular matrix has factors, too."""
     (a,), (packed, pivots) = call.operands, call.results
     n, dtype = a.shape[-1], packed.dtype
-    fortran_calls.check_lengths(call, call.number(n))
+    fortran_calls.check_lengths(call, n)
     call.record_flops(n * n * n)
     if isinstance(n, int) and lu_in_cache.serves(n, dtype):
         work = memory(call, n * lu_in_cache.padded(n), dtype)
@@ -70,7 +70,7 @@ def solve_packed(call: KernelCall) -> None:
     """x with op(a) @ x = b, from the factors of a; fails if one of the pivots is zero."""
     (packed, pivots, b), (x,) = call.operands, call.results
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
-    fortran_calls.check_lengths(call, call.number(n), call.number(columns))
+    fortran_calls.check_lengths(call, n, columns)
     call.record_flops(n * n * columns)
     trans = TRANS[call.params.get("trans", 0)]
     in_place = packed.dtype == dtype and is_c_contiguous(
@@ -293,7 +293,6 @@ def exchanges(call: KernelCall) -> None:
 
 
 def _row(call: KernelCall, s: Section, array: ArrayPointer, i: Name) -> Name:
-    """Element i of an integer array, as an i64."""
     lane = read(call.language, s, address(call, s, array, [i]), array.dtype)
     return str(call.language.cast(lane, I64).name)
 

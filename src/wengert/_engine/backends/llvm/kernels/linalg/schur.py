@@ -31,9 +31,7 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import I32, Dtype, in_register, part_of
 from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
-from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import address, clear, copy, nest, offset, read, stack_slot, write
-from .lapack import (
+from ..fortran_calls import (
     Workspace,
     batch_item,
     batches,
@@ -47,6 +45,8 @@ from .lapack import (
     length,
     memory,
 )
+from ..kernel_call import ArrayPointer, KernelCall, kernel
+from ..loop_helpers import address, clear, copy, nest, offset, read, stack_slot, write
 
 
 def absolute(x: Any) -> Any:
@@ -63,7 +63,7 @@ class Schur:
 
     def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
-        fortran_calls.check_lengths(call, call.number(n))
+        fortran_calls.check_lengths(call, n)
         call.record_flops(n * n * n * 25)
         self.form, self.vectors = (
             column_major(memory(call, n * n, dtype), n, n, dtype) for _ in range(2)
@@ -174,7 +174,7 @@ class _Rotation:
         self.call, self.n, self.dtype = call, n, dtype
         self.real = part_of(dtype)
         self.is_complex = dtype.kind == "c"
-        fortran_calls.check_lengths(call, call.number(n))
+        fortran_calls.check_lengths(call, n)
         call.record_flops(n * n * n * 4)
         self.t, self.c, self.x = (
             column_major(memory(call, n * n, dtype), n, n, dtype) for _ in range(3)
@@ -277,7 +277,6 @@ class _Rotation:
     def _submatrix(
         self, s: Section, array: ArrayPointer, row: Name, column: Name
     ) -> tuple[Name, Any]:
-        """The submatrix that starts at an element, as arguments of BLAS."""
         return address(self.call, s, array, [row, column]), leading_dimension(self.call, s, self.n)
 
     def _add_product(

@@ -1,15 +1,7 @@
 """Substitution with LU factors of real matrices that fit into a first-level cache.
 
     solve_vector     the solution for one right-hand side, in place (vector_substitution.py)
-    solve_columns    the solutions for several (substitution_in_cache.py)
-    address_of       the addresses of the functions that compute them
-
-A function does not depend on sizes, so all programs share it, and it is compiled once for a
-machine.
-
-Substitution with LU factors in a first-level cache, for several right-hand sides.
-
-    ColumnSubstitution    the function, as LLVM IR
+    solve_columns    the solutions for several
 
 As many right-hand sides as two vectors have elements are copied together, with rows exchanged; then
 four rows of a factor are applied at a time, whose sums are in registers.
@@ -17,15 +9,9 @@ four rows of a factor are applied at a time, whose sums are in registers.
 
 from __future__ import annotations
 
-import functools
-
-from wengert._engine.core.thread_state import lock
-
-from ...ir import execution_engine
 from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
-from ...ir.processors import foreign
-from ...runtime import runtime_library
 from ...tuning import thresholds
+from ..fortran_calls import call_shared
 from ..kernel_call import ArrayPointer, KernelCall
 from . import vector_substitution
 from .lu_in_cache import LEAST_PIVOT, LuCode
@@ -227,10 +213,6 @@ class ColumnSubstitution(LuCode):
         return self.broadcast(s, s.value(f"load double, ptr {self.at(s, row, (k, '%right'))}"))
 
 
-_NAMES = (*vector_substitution.NAMES.values(), NAME)
-_LOCK = lock()
-
-
 def solve_vector(
     call: KernelCall,
     s: Section,
@@ -245,7 +227,7 @@ def solve_vector(
     factors, pivots : as getrf returns them, column-major.
     """
     arguments = [("i64", str(n)), ("ptr", factors), ("ptr", pivots), ("ptr", x)]
-    _run(call, s, vector_substitution.NAMES[is_transposed], arguments)
+    call_shared(call, s, vector_substitution.NAMES[is_transposed], arguments)
 
 
 def solve_columns(
@@ -263,49 +245,13 @@ def solve_columns(
     for array in (b, x):
         strides = [("i64", call.number(n)) for n in array.strides]
         arguments += [("ptr", array.pointer), *strides]
-    _run(call, s, NAME, arguments)
+    call_shared(call, s, NAME, arguments)
 
 
-def _run(call: KernelCall, s: Section, name: str, arguments: list[tuple[str, Name]]) -> None:
-    callee = call.external(name, address_of(name), "i64", [kind for kind, _ in arguments])
-    status = s.value(f"call i64 {callee}({', '.join(f'{t} {v}' for t, v in arguments)})")
-    call.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add the function for several right-hand sides.
 
-
-def address_of(name: str) -> int:
-    """The address of a function, which is compiled when it is needed first.
-
-    ``i64 (n, a, pivots, x)`` and ``i64 (n, m, is_transposed, a, pivots, b, row, column, x, row,
-    column)``: strides count elements.  Returns 1 if a pivot is zero.
-
-    Examples
-    --------
-    >>> address_of("wengert_lu_vector") != address_of("wengert_lu_columns")
-    True
+    ``i64 (n, m, is_transposed, a, pivots, b, row, column, x, row, column)``: strides count
+    elements.  Returns 1 if a pivot is zero.
     """
-    if foreign() is not None:
-        return 0
-    with _LOCK:
-        return _compiled(name)
-
-
-@functools.cache
-def _compiled(name: str) -> int:
-    text = module(name).text(execution_engine.heading())
-    return runtime_library.loaded(text, {}, [name])[name]
-
-
-def is_known(name: str) -> bool:
-    """Whether a function of this name is here."""
-    return name in _NAMES
-
-
-def module(name: str) -> ModuleBuilder:
-    """A function, and those that it calls."""
-    made = ModuleBuilder()
-    if name == NAME:
-        ColumnSubstitution(made).write()
-    else:
-        is_transposed = name == vector_substitution.NAMES[True]
-        vector_substitution.VectorSubstitution(made, is_transposed).write()
-    return made
+    ColumnSubstitution(module).write()

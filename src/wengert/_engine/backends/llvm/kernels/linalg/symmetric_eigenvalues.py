@@ -22,11 +22,10 @@ from wengert._engine.core.types import Scalar
 
 from ...ir.ir_builder import Section
 from ...ir.llvm_types import F64, I64
-from ..batched_matrices import Block, blocks
+from ..batched_matrices import Block, SimdMatrix, blocks, each, integer_lane, until
 from ..kernel_call import UNROLLED, KernelCall
 from ..loop_helpers import in_section
-from ..simd_matrix import SimdMatrix, each, integer_lane, until
-from .tridiagonalization import lifted, reduced, scaled
+from .small_matrices import lifted, reduced, scaled
 
 ROWS = 8  # maximum
 _EPS = float(np.finfo(np.float64).eps) / 2  # LAPACK's definition: the unit roundoff

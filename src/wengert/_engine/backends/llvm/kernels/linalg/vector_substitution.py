@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from ...ir.ir_builder import ModuleBuilder, Name, Section
 from ...ir.llvm_types import suffix
-from ..transpose import transposed
+from ..loop_helpers import transposed
 from .lu_in_cache import LEAST_PIVOT, LuCode
 
 NAMES = {False: "wengert_lu_vector", True: "wengert_lu_vector_t"}  # by transposition
@@ -73,7 +73,6 @@ class VectorSubstitution(LuCode):
         return self.at(s, "%a", (j, "%n"), (i, "1"))
 
     def _inverse(self, s: Section, k: Name) -> Name:
-        """The reciprocal of a pivot."""
         return s.value(f"fdiv double 1.0, {s.value(f'load double, ptr {self._of_a(s, k, k)}')}")
 
     def _flags(self, lanes: Iterable[int]) -> Name:
@@ -303,3 +302,11 @@ class VectorSubstitution(LuCode):
         if downward:
             x = s.value(f"fmul double {x}, {self._inverse(s, k)}")
         s.write(f"store double {x}, ptr {place}")
+
+
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add a function.
+
+    ``i64 (n, a, pivots, x)``.  Returns 1 if a pivot is zero.
+    """
+    VectorSubstitution(module, name == NAMES[True]).write()

@@ -2,14 +2,9 @@
 
 routine        the routine that programs call
 bisection      adaptive bisection with extrapolation: qags, qagi and qagp
-extrapolation  the epsilon algorithm, and the order of subintervals
-rules          the Kronrod rules
+subintervals   the Kronrod rules, the epsilon algorithm, and the order of subintervals
 scalar_code    a builder of functions with many variables and branches
 
 R. Piessens, E. de Doncker-Kapenga, C. W. Ueberhuber, D. K. Kahaner: "QUADPACK. A subroutine package
 for automatic integration", 1983.  The results, counts and statuses are those of `scipy.integrate`.
 """
-
-from .routine import KINDS, NAME, REFUSED, address_of, work_words
-
-__all__ = ["KINDS", "NAME", "REFUSED", "address_of", "work_words"]

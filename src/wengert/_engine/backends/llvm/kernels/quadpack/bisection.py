@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...ir.ir_builder import ModuleBuilder
-from .extrapolation import LARGEST_DOUBLE, MOST_TERMS
-from .rules import EPSILON, SMALLEST_NORMAL
 from .scalar_code import FLAG, INT, PTR, REAL, Arguments, ArrayCode, ScalarCode, Value
+from .subintervals import EPSILON, LARGEST_DOUBLE, MOST_TERMS, SMALLEST_NORMAL
 
 ARGUMENTS = (
     "ptr state, ptr work, ptr values, double a, double b, double epsabs, double epsrel, "

@@ -1,41 +1,31 @@
 """The routine that programs call: the integrals of the elements of a function.
 
-    NAME          its symbol
-    address_of    its address in this process
-    work_words    the memory that it needs
-    text          the module
-    REFUSED       a status: SciPy treats this interval
-
-The routine does not depend on the integrand, so all programs share it, and it is compiled once for
-a machine.
+NAME          its symbol
+work_words    the memory that it needs
+REFUSED       a status: SciPy treats this interval
 """
 
 from __future__ import annotations
 
-import functools
 import math
 
-from wengert._engine.core.thread_state import lock
-
-from ...ir import execution_engine
 from ...ir.ir_builder import ModuleBuilder, Name
 from ...ir.llvm_types import F64, literal
-from ...ir.processors import foreign
-from ...runtime import runtime_library
 from .bisection import WorkLists, emit_bisection
-from .extrapolation import emit_extrapolation, emit_order
-from .rules import (
+from .scalar_code import INT, PTR, REAL, Arguments, ArrayCode, Cell, ScalarCode, Value
+from .subintervals import (
     FINITE,
     HALF,
     RULE_15,
     RULE_21,
     WHOLE,
     IntegralState,
+    emit_extrapolation,
+    emit_order,
     emit_points,
     emit_rule,
     emit_sums,
 )
-from .scalar_code import INT, PTR, REAL, Arguments, ArrayCode, Cell, ScalarCode, Value
 
 NAME = "wengert_quadpack"
 REFUSED = 99
@@ -45,7 +35,6 @@ _ARGUMENTS = (
     "ptr given, i64 count, i64 nodes, i64 width, ptr work, ptr value, ptr error, ptr status, "
     "ptr evaluations"
 )
-_LOCK = lock()
 
 
 def work_words(limit: int, nodes: int, width: int) -> int:
@@ -61,34 +50,15 @@ def work_words(limit: int, nodes: int, width: int) -> int:
     return WorkLists.words(limit) + nodes + 4 * nodes * width
 
 
-def address_of(name: str) -> int:
-    """The address of the routine, which is compiled when it is needed first.
+def emit(module: ModuleBuilder, name: str) -> None:
+    """Add the routine.
 
     ``i64 (function, context, a, b, epsabs, epsrel, limit, points, count, nodes, width, work, value,
     error, status, evaluations)``: the integrals from a to b of the elements of a function, which is
     ``i64 f(context, x, values)`` for an array of `nodes` numbers.  Each element has a value and a
     status; the error is the largest one, and evaluations are added.  It returns the status of the
     function if that is not zero.
-
-    Examples
-    --------
-    >>> address_of(NAME) == address_of(NAME)
-    True
     """
-    if foreign() is not None:
-        return 0
-    with _LOCK:
-        return _compiled(name)
-
-
-@functools.cache
-def _compiled(name: str) -> int:
-    return runtime_library.loaded(text(), {}, [name])[name]
-
-
-def text() -> str:
-    """The module of the routine."""
-    module = ModuleBuilder()
     emit_points(module)
     emit_sums(module)
     emit_rule(module)
@@ -97,7 +67,6 @@ def text() -> str:
     emit_bisection(module, by_points=False)
     emit_bisection(module, by_points=True)
     _emit_routine(module)
-    return module.text(execution_engine.heading())
 
 
 def _emit_routine(module: ModuleBuilder) -> None:
