@@ -61,7 +61,7 @@ def test_wengert_without_wengert_extras(check, paths, tmp_path):
     done = run_in(site, check.PROGRAM)
     assert done.returncode == 0, done.stderr
     code = """
-import importlib, pkgutil, wengert as wg
+import importlib, pkgutil, pydoc, wengert as wg
 from wengert._engine.core.extra_packages import EXTRA_PACKAGES
 
 for name, extra in EXTRA_PACKAGES.items():
@@ -71,7 +71,22 @@ for name, extra in EXTRA_PACKAGES.items():
         assert f"pip install 'wengert[{extra}]'" in str(error) and error.name == name, error
     else:
         raise AssertionError(name)
-assert not hasattr(wg, "onnx")
+try:
+    from wengert import onnx
+except ModuleNotFoundError as error:
+    assert "wengert[onnx]" in str(error)
+from wengert import *
+from wengert.backends import *
+from wengert.compiling import *
+from wengert.memory import *
+from wengert.optim import *
+assert callable(grad) and not {"onnx", "device_put"} & set(dir(wg))
+assert "value_and_grad" in pydoc.render_doc(wg)
+assert "cuda" in wg.backends.backends()
+try:
+    wg.jit(lambda x: x, backend="cuda")(1.0)
+except ModuleNotFoundError as error:
+    assert "wengert[cuda]" in str(error)
 names = [m.name for m in pkgutil.walk_packages(wg.__path__, "wengert.")]
 assert len(names) > 500
 for name in names:

@@ -44,7 +44,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
 from wengert._engine.core.device_arrays import KERNELS
-from wengert._engine.core.extra_packages import EXTRA_PACKAGES, find_extras
+from wengert._engine.core.extra_packages import find_extras, is_missing
 from wengert._engine.core.implicit_conversions import policy
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.loop_variants import LATE, PATTERNS
@@ -293,15 +293,15 @@ __all__ = [
     "why",
 ]
 
+# Names of packages that are not installed: star imports and `help` leave them out.
+_MISSING = {name for name in PACKAGES if is_missing(f"{__name__}.{name}")}
+_MISSING |= {name for name, place in ELSEWHERE.items() if is_missing(f"{__name__}.{place}")}
+globals()["__all__"] = [name for name in __all__ if name not in _MISSING]
+
 
 def __getattr__(name: str) -> Any:
     if name in PACKAGES:
-        try:
-            return importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name not in EXTRA_PACKAGES:
-                raise
-            raise AttributeError(str(error), name=name, obj=sys.modules[__name__]) from error
+        return importlib.import_module(f"{__name__}.{name}")
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"{__name__}.{ELSEWHERE[name]}"), name)
         globals()[name] = found  # at the next use this function is not called
@@ -310,7 +310,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *SUBMODULES, *ELSEWHERE, *DUNDERS})
+    return sorted({*__all__, *SUBMODULES, *ELSEWHERE, *DUNDERS} - _MISSING)
 
 
 for _name, (_place, _also) in ENGINE.items():

@@ -5,11 +5,13 @@ The sources are in one tree; an installation of a checkout in development mode (
 has all of them.
 
     EXTRA_PACKAGES   the packages, and the extras of ``wengert`` that bring them and what they need
+    is_missing       whether a module is in one of them that is not installed
     find_extras      an import of one that is not installed is an error that names the extra
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
 import sys
 from collections.abc import Sequence
@@ -29,8 +31,25 @@ EXTRA_PACKAGES = {
     "wengert.nn.training.common_start": "mpi",
     "wengert.nn.training.processes": "mpi",
     "wengert.onnx": "onnx",
+    "wengert.optim.nonlinear_programs": "nlp",
     "wengert.sparse.exported_derivatives": "export",
 }
+
+
+def _found(name: str) -> importlib.machinery.ModuleSpec | None:
+    """One of the packages, beside wengert or in another folder of ``sys.path``."""
+    *parents, _ = name.split(".")
+    here = Path(__file__).parents[3]
+    folders = [str(Path(entry, *parents)) for entry in (here, *sys.path)]
+    spec = importlib.machinery.PathFinder.find_spec(name, folders)
+    return None if spec is None or spec.loader is None else spec
+
+
+@functools.cache
+def is_missing(module: str) -> bool:
+    """Whether a module is in a package of wengert-extras that is not installed."""
+    packages = [name for name in EXTRA_PACKAGES if f"{module}.".startswith(f"{name}.")]
+    return bool(packages) and _found(packages[0]) is None
 
 
 class _ExtrasFinder:
@@ -48,11 +67,8 @@ class _ExtrasFinder:
         """
         if name not in EXTRA_PACKAGES:
             return None
-        *parents, _ = name.split(".")
-        folders = [str(Path(entry, *parents)) for entry in sys.path]
-        found = importlib.machinery.PathFinder.find_spec(name, folders)
-        if found is not None and found.loader is not None:
-            return found
+        if (spec := _found(name)) is not None:
+            return spec
         raise ModuleNotFoundError(
             f"{name} is not installed: it is in the distribution wengert-extras. Install it, and "
             f"the libraries that it needs: pip install 'wengert[{EXTRA_PACKAGES[name]}]'",

@@ -20,8 +20,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
+
+from .extra_packages import is_missing
 
 STARTED = time.time_ns()
 FAMILIES: list[str] = []  # full names, added by wengert/__init__.py
@@ -97,12 +100,18 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
         Its `__name__`.
     where : mapping from str to str
         The module that defines each name, relative to the package: ``".save_load"``. A name must
-        not be that of a module in the package, whose import would replace it.
+        not be that of a module in the package, whose import would replace it. Names of packages
+        that are not installed are removed from the package's ``__all__``, so that star imports
+        and `help` work; looking them up is an error that says how to install them.
 
     Returns
     -------
     callable
     """
+    listed = getattr(sys.modules.get(package), "__all__", [])
+    for name, module in where.items():
+        if name in listed and is_missing(resolve_name(module, package)):
+            listed.remove(name)
 
     def __getattr__(name: str) -> Any:
         if name in where:
