@@ -5,8 +5,8 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.rewrite.loops.hoisting import TRANSPOSED as LAID_OUT
-from wengert._engine.rewrite.loops.sink_accumulations import NAME as AFTERWARDS
+from wengert._engine.rewrite.loops.code_motion import NAME as AFTERWARDS
+from wengert._engine.rewrite.loops.code_motion import TRANSPOSED as LAID_OUT
 
 STEPS, BATCH, WIDTH = 5, 6, 32
 

@@ -9,9 +9,9 @@ vectorized_loops.py    loops with independent steps, as operations on whole arra
                        sums_of_steps.py sums over all steps
 loop_bodies.py         products for all steps of a loop, before it; the nodes of a step that become
                        a body with computed lengths
-sized.py               a body with computed lengths
+operations.py          the operations scan, while, cond, switch, and `sized`, a body with computed
+                       lengths; verify.py checks their nodes
 quadrature.py          an integral by QUADPACK
-operations.py          the operations scan, while, cond, switch; verify.py checks their nodes
 eager_loops.py         checks of loop arguments; iterations that run in Python
 closure_conversion.py  a function as a subgraph, with captured values as operands
 checkpointed_loop.py   a loop that stores some of its states; the backward pass from these states;
@@ -39,7 +39,6 @@ law_examples.py        examples for the laws
 from wengert._engine.core.lazy_import import public_dir
 
 from . import law_examples as law_examples
-from . import sized as sized
 from .associative_scan import associative_scan
 from .cond_switch import cond, switch
 from .custom_functions import custom_jvp, custom_vjp

@@ -25,8 +25,7 @@ from .checkpoint_schedule import stored_by_count, stored_by_distance
 from .checkpointed_loop import checkpointed, plain, replay
 from .custom import custom_call
 from .eager_loops import strong
-from .operations import cond_op, scan_op, switch_op, while_op
-from .sized import sized
+from .operations import cond_op, scan_op, sized, switch_op, while_op
 from .vjp import Request, pulled
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ Elements that the loop does not use are computed, too: at most `_MOST_UNUSED` ti
 steps would, if they used whole axes.  The product is at most `_MOST_MEMORY` times as large as its
 factors.
 
-The nodes of a loop's step that use slices with computed bounds, as `sized` nodes (sized.py).
+The nodes of a loop's step that use slices with computed bounds, as `sized` nodes (operations.py).
 
     grouped    the outputs of a step, with computations on such slices in `sized` nodes
     is_local   whether a name is that of a length computed in a step

@@ -3,7 +3,7 @@
 The cotangent that x[i] contributes to x is zero except at i.  Adding it to a sum is a write to one
 element, which a loop does in place.  An index array may repeat positions: its cotangent is added to
 the elements one by one (`scatter_add`).  The cotangent that x[:j] contributes is the result of a
-node with computed lengths (sized.py), and that of x[i] in a branch the result of a conditional; the
+node with computed lengths (`sized`), and that of x[i] in a branch the result of a conditional; the
 sum becomes an operand of that node, whose bodies write to its elements.
 
     added_in_place    the same results, with writes instead of sums

@@ -22,7 +22,7 @@ bounds.  So the node of the lookup records its function, from which the same err
 
 NaN checks: whether values are checked, and the errors found.
 
-`wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/nan_switch.py).
+`wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/debug.py).
 `apply` (dispatch.py) passes every value to it; derivatives and compiled graphs are checked by their
 callers.  Without an open session the cost is one test of a counter.
 

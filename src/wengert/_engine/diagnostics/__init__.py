@@ -17,7 +17,8 @@ graph_notes.py          notes on the nodes of a graph; bytes that loops store; s
                         take without compilation
 why.py                  why: all of these checks
 explain.py              explain: what a function does, line by line
-nan_locator.py          the node that produced the first NaN; nan_switch.py turns the checks on
-debug.py                wengert.debug: print, keep, log and check intermediate values
+nan_locator.py          the node that produced the first NaN
+debug.py                wengert.debug: print, keep, log and check intermediate values; turns the NaN
+                        checks on
 runtime_calls.py        its print, callback and breakpoint, which act in loops too
 """

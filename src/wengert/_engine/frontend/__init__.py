@@ -17,8 +17,8 @@ Conversion
 Static analysis
     syntax.py                the nodes of a syntax tree, and constructors of them
     names.py                 variables that statements bind and read; global and nonlocal variables
-                             that a function assigns; parameters whose elements a function assigns
-    data_flow.py             variables that may be read after a statement, or may be unbound
+                             that a function assigns; parameters whose elements a function assigns;
+                             variables that may be read after a statement, or may be unbound
 
 State while a block is traced
     state.py                 variables and objects that a block shares with the function

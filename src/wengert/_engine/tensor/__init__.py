@@ -5,8 +5,8 @@ numpy_dispatch.py          registration of functions of wengert.numpy for those 
 operators.py               + - * / @ ** == < ..., in-place and reflected forms, x[i], x[i] = v; type
                            aliases: operands, axes, dtypes
 methods.py                 NumPy's methods and attributes
-grad_attributes.py         .grad, .backward(), hooks, leaves: PyTorch's names
-traced_grad_attributes.py  .grad and backward while a function is traced
+grad_attributes.py         .grad, .backward(), hooks, leaves: PyTorch's names; .grad and backward
+                           while a function is traced
 operand_conversion.py      the operands that operators of tensors accept, and their conversion;
                            operators of tensors and SciPy's sparse arrays
 conversion_errors.py       errors of conversions to plain data, with the code to use instead

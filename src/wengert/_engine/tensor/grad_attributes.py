@@ -4,6 +4,10 @@ The gradient belongs to the handle: `backward` runs from one value to all leaves
 gradient, and adds to the `.grad` of the handles that own them.  A second `backward` adds again;
 `zero_grad` starts over.  A leaf that is written in place keeps the gradient with respect to its
 original value.
+
+While a function is traced, gradients are nodes, and the final gradient of a parameter is an output
+of the graph.  After each run it is stored in `.grad` (jit/compiled_program.py), or added to it if
+the step has not set it first.
 """
 
 from __future__ import annotations
@@ -24,8 +28,17 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, leaf, shape_of, stopped, value_of, wrap
 from wengert._engine.core.message_order import is_used
-from wengert._engine.core.node import NO_PARAMS, RELEASED, DiscreteLeaf, Node, constant, owner_of
+from wengert._engine.core.node import (
+    NO_PARAMS,
+    RELEASED,
+    DiscreteLeaf,
+    Node,
+    constant,
+    is_variable,
+    owner_of,
+)
 from wengert._engine.core.op import RuleContext, lookup
+from wengert._engine.core.recording import current_trace
 from wengert.errors import (
     NotDifferentiableError,
     NotScalarError,
@@ -35,8 +48,6 @@ from wengert.errors import (
     at,
     user_line,
 )
-
-from .traced_grad_attributes import accumulate, check_backward, check_owners, check_read, note_set
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -375,3 +386,65 @@ def _is_diagnostic_only(node: Node) -> bool:
 def _handle(node: Node) -> Any:
     owner = owner_of(node)
     return wrap(node) if owner is None else owner
+
+
+def check_backward(tensor: Any) -> None:
+    """Raise an error for a backward pass that is not part of the graph being built."""
+    session, node = current_trace(), tensor.node
+    inside = session is not None and session.general and not session.isolated
+    if node.is_traced and not inside:
+        raise _refusal(node)
+    if inside and not node.is_traced:
+        raise TraceError(
+            f"backward() of {node.spec}, which was computed before this function is traced, would "
+            f"run once and not each time. Compute it in the function{at(user_line())}."
+        )
+
+
+def check_owners(node: Node, owners: Sequence[Node]) -> None:
+    """Raise an error for a traced pass that reaches only inputs, which have no gradient."""
+    if node.is_traced and not owners:
+        raise _refusal(node)
+
+
+def _refusal(node: Node) -> TraceError:
+    return TraceError(
+        f"backward() of {node.spec}, whose value is not known while a graph is built, does not "
+        "reach a parameter that has a gradient. Take derivatives of functions, "
+        "wengert.grad(loss)(w), in the graph too, or of the graph when it is finished, "
+        f"graph.grad(){at(user_line())}."
+    )
+
+
+def accumulate(owner: Any, bar: Any, differentiable: bool) -> None:
+    """Add a node to the gradient of a tensor."""
+    session = current_trace()
+    assert session is not None
+    session.grads.setdefault(owner, (getattr(owner, "_grad", None), False))
+    total = owner._grad if session.grads[owner][1] or owner in session.added else None
+    new = bar if differentiable else wrap(stopped(bar.node).node)
+    owner._grad = new if total is None else total + new
+    session.added.add(owner)
+
+
+def note_set(tensor: Any) -> None:
+    """Record that `.grad` is replaced."""
+    session = current_trace()
+    if session is not None and session.general:
+        old = session.grads.get(tensor, (getattr(tensor, "_grad", None), True))
+        session.grads[tensor] = old[0], True
+
+
+def check_read(tensor: Any) -> None:
+    """Raise an error for reading a gradient that is not a node of this graph."""
+    session = current_trace()
+    if session is None or not session.general:
+        return
+    if not is_variable(session.written.get(tensor, tensor.node)):
+        return
+    if not session.grads.get(tensor, (None, False))[1]:
+        raise TraceError(
+            f"the gradient of {tensor.node.name or 'a tensor'} is read while a graph is built, but "
+            "it depends on its earlier value, which is not part of the graph. Call zero_grad() "
+            f"in the same function, before backward(){at(user_line())}."
+        )

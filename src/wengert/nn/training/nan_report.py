@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.pytree import flatten
-from wengert._engine.diagnostics.nan_switch import Switch
+from wengert._engine.diagnostics.debug import Switch
 from wengert.errors import NotFiniteError
 
 STEPS, BYTES = 100, 32_000_000

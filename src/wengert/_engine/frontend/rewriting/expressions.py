@@ -21,7 +21,7 @@ a < b < c                chain(a, ("<", lambda: b), ("<", lambda: c))
 a in b                   contained(a, b)
 A[i] = x, A.b = x        before_store(A)[i] = x, before_store(A, "b").b = x
 [f(i) for i in xs]       a function with a loop (simplified.py)
-y                        bound(y, "y")       if y may be unbound (frontend/data_flow.py)
+y                        bound(y, "y")       if y may be unbound (frontend/names.py)
 f(x)                     callee(f)(x)        (calls.py)
 
 Expressions    the transformation

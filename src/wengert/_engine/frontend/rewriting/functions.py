@@ -33,8 +33,15 @@ import functools
 from types import CodeType
 from typing import NamedTuple
 
-from wengert._engine.frontend.data_flow import live_names, possibly_unbound
-from wengert._engine.frontend.names import bound_in, declared, function_scope, loaded_in, parameters
+from wengert._engine.frontend.names import (
+    bound_in,
+    declared,
+    function_scope,
+    live_names,
+    loaded_in,
+    parameters,
+    possibly_unbound,
+)
 from wengert._engine.frontend.source import (
     FunctionSource,
     definition_of,

@@ -34,7 +34,7 @@ import ast
 import contextlib
 from collections.abc import Callable, Iterable, Sequence, Set
 
-from wengert._engine.frontend.data_flow import Liveness
+from wengert._engine.frontend.names import Liveness
 from wengert._engine.frontend.syntax import (
     call,
     load,

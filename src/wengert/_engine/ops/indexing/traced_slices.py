@@ -2,7 +2,7 @@
 
 The length of such a slice differs between steps.  The length and the first position become symbolic
 sizes, defined in the session that traces the step (`Session.lengths`); the code that uses them
-becomes a node with these sizes as operands (control_flow/sized.py).
+becomes a node with these sizes as operands (control_flow/operations.py).
 
     named_slice     a slice with symbolic sizes for computed bounds
     named_length, named_start  such sizes for a length and a position

@@ -8,7 +8,7 @@ A linear solve as two operations: factorization, and solving with packed factors
   routine            a routine of LAPACK
 
 `solve` does both.  A rewrite, the only user of these operations, splits it if the matrix is
-loop-invariant, so that the loop repeats only the second (rewrite/loops/hoisting.py).
+loop-invariant, so that the loop repeats only the second (rewrite/loops/code_motion.py).
 getrf returns L below its unit diagonal, and U; the result is the transpose, which is their order in
 memory, to avoid a copy.  Singular matrices have factors too; the solve raises the error.
 

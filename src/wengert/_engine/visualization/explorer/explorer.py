@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.visualization.node_groups import expanded
-from wengert._engine.visualization.node_labels import palettes
-from wengert._engine.visualization.text_table import values_of
+from wengert._engine.visualization.node_labels import palettes, values_of
 from wengert.errors import ArgumentError, at, user_line
 
 from ..node_labels import Names, graph_of

@@ -41,8 +41,8 @@ from wengert._engine.visualization.node_labels import (
     labels_of,
     legend_name,
     options_of,
+    statistics,
 )
-from wengert._engine.visualization.text_table import statistics
 from wengert.errors import ArgumentError, at, user_line
 
 LIMIT = 200  # characters

@@ -2,7 +2,7 @@
 
 A step evaluates the right-hand side once for each stage.  A short one becomes part of each stage:
 its values stay in registers.  A long one, such as the reactions of twenty species written one by
-one, is a node that calls a function (control_flow/sized.py), and so is its Jacobian: functions are
+one, is a node that calls a function (control_flow: `sized`), and so is its Jacobian: functions are
 differentiated, simplified and compiled once for all stages.
 
     CalledFunction   a right-hand side with its Jacobian
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.autodiff.jacobians import jacfwd
-from wengert._engine.control_flow.sized import call
+from wengert._engine.control_flow.operations import call_body
 from wengert._engine.core.handle import describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.implicit.functions import GraphFunction
@@ -60,7 +60,7 @@ class CalledFunction:
         t = casts.astype(t, float)
         if describe(y).dtype != f.body.inputs[-1].spec.dtype:
             return f(self._consts, [t, y])[0]
-        return call(f.body, [*self._consts, t, y])[0]
+        return call_body(f.body, [*self._consts, t, y])[0]
 
 
 def is_long(f: GraphFunction) -> bool:
