@@ -1,7 +1,7 @@
 """VJP rule of branches: the conditional of the branches' pullbacks.
 
 Each branch is differentiated separately, and the same selector chooses the pullback.  A pullback
-computes again what it needs of its branch, except results of messages (branch_vjp.py).
+computes again what it needs of its branch, except results of messages.
 Operands that no pullback reads are left out, so that an enclosing loop does not store them.
 
     pull_conditional    the rule of cond, switch and sized

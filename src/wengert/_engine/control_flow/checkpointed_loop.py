@@ -14,7 +14,7 @@ Replay: the backward pass of a checkpointed loop, which recomputes most states.
 
 `step` is the loop's body without its ys, `keep` the same with the residuals as ys, and `back` the
 backward part of its pullback.  The schedule determines which states are stored, and when
-(checkpoint_schedule.py).  The snapshots were stored by the forward loop (checkpointed_loop.py); a
+(checkpoint_schedule.py).  The snapshots were stored by the forward loop; a
 backend can start from them, but the value does not depend on them.  The derivatives of a replay are
 those of the two loops that it is equivalent to, which store all residuals.
 """

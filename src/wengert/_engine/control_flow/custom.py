@@ -14,7 +14,7 @@ Captured values are not part of the rule, so a derivative with respect to them i
 
 Rematerialization: `wengert.checkpoint` in a graph.
 
-The call is a node with the function as its body (`custom_call`, custom.py), and the rule of its
+The call is a node with the function as its body (`custom_call`), and the rule of its
 derivative recomputes the body from the operands.  The recomputed nodes depend on a cotangent
 (`after`), so that they are not merged with those of the forward pass, and stay in the backward pass
 if a loop is split in two: between the passes only the operands are stored.

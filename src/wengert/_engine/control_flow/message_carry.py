@@ -16,7 +16,7 @@ of steps, so what decides must be the same in all of them.
 
 Whether values in the backward pass of a checkpointed loop are the same in all processes.
 
-Decisions about messages in its bodies must be, as in those of the loop (message_carry.py).
+Decisions about messages in its bodies must be, as in those of the loop.
 
 inputs_of_replay    what the inputs of its bodies depend on
 """

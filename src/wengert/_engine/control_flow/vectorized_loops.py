@@ -1,14 +1,5 @@
 """Loops with independent steps, as operations on whole arrays.
 
-The evaluation of a loop body for all steps at once, by the batching rules of its operations.
-
-Reads and writes at positions that depend on the counter become reads and writes of slices.  An
-array that the steps write to is not batched: it is the whole array, after the writes of all steps.
-
-    AllSteps    the batched values of the nodes of a step, and the results of the loop
-
-Loops with independent steps, as operations on whole arrays.
-
     for j in range(m):                             B[i, :] += A[k:, i] @ B[k:, :]     # k > i
         B[i, j] += A[k:, i] @ B[k:, j]
 
@@ -18,10 +9,17 @@ Loops with independent steps, as operations on whole arrays.
 No step may read what another step writes (loop_accesses.py), except that steps may add to a number
 or to the same elements of an array (loop_plan.py).  The body, which was traced for one step, is
 evaluated for all of them by the batching rules of its operations; elements at the loop counter are
-slices (vectorized_loops.py).  This is done where a loop is made, innermost loops first, so that the
+slices.  This is done where a loop is made, innermost loops first, so that the
 derivatives are operations on whole arrays as well.
 
     vectorized    the results of a loop, or None if it remains a loop
+
+The evaluation of a loop body for all steps at once, by the batching rules of its operations.
+
+Reads and writes at positions that depend on the counter become reads and writes of slices.  An
+array that the steps write to is not batched: it is the whole array, after the writes of all steps.
+
+    AllSteps    the batched values of the nodes of a step, and the results of the loop
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The states of a large array that is written to in place (array_states.py).
+"""The states of a large array that is written to in place.
 
 ArrayState     replaces the value of an outdated node
 ArrayHistory   the record that the states of one array share

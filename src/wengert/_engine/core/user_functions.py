@@ -20,7 +20,7 @@ What such a function reads does not determine the program, so it is not guarded
 (graphs/captures/traced_function.py), and the function that runs is the user's own: it reads and
 assigns the user's objects, not the copies with which a function is traced.
 
-NAMES                the names of functions of wengert that call an argument in this way
+CALLBACK_TAKERS      the names of functions of wengert that call an argument in this way
 called_at_run_time   their decorator
 parameter_called     the parameter of one of them that is called, or None
 any_calls            whether one of them is among some objects
@@ -180,7 +180,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Known before the modules that define them are imported: a function whose code has none of these
 # names is not examined.
-NAMES = frozenset(("callback",))
+CALLBACK_TAKERS = frozenset(("callback",))
 _parameters: dict[int, tuple[Callable[..., Any], str]] = {}
 _originals: Blocks[Callable[[Any], Any]] = Blocks("wengert_originals", lambda x: x)
 
@@ -189,7 +189,7 @@ def called_at_run_time(parameter: str) -> Callable[[F], F]:
     """A decorator of functions that call their first parameter, which has this name, later."""
 
     def register(fun: F) -> F:
-        assert fun.__name__ in NAMES, f"{fun.__name__} must be among NAMES"
+        assert fun.__name__ in CALLBACK_TAKERS, f"{fun.__name__} must be among CALLBACK_TAKERS"
         _parameters[id(fun)] = fun, parameter
         return fun
 

@@ -28,7 +28,7 @@ package, which are the key; so a function of an edited file is rewritten again.
     find    the rewritten code of a function, if it is on disk
     keep    write it
 
-Only code that was made from a source that belongs to the code object is written (source.py), so a
+Only code that was made from a source that belongs to the code object is written, so a
 function whose rewritten code is found has such a source.
 """
 

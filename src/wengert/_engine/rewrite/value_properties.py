@@ -18,7 +18,7 @@ through operations by the rules of this file.  They are inferred on demand, once
 
 Assume: properties of values stated by the user.
 
-`assume` is an identity node with facts, which rewrite rules use (value_properties.py): `x * 0.0` is
+`assume` is an identity node with facts, which rewrite rules use: `x * 0.0` is
 zero if x is finite, `A.T` is A if A is symmetric.
 """
 

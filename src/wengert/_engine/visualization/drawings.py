@@ -6,7 +6,7 @@ Graphviz is needed only to render the result:
 
     dot -Tsvg graph.dot > graph.svg
 
-One DOT node for each node, one edge for each operand (two for x * x); colors as in drawings.py.
+One DOT node for each node, one edge for each operand (two for x * x); colors as in the SVG drawing.
 Derivative levels, scopes and loop bodies are nested clusters (visualization/node_groups.py,
 node_groups.py).  Dashed edges carry no value: they are dependences of order, updates (from the
 next value of a variable to the variable), and edges from nodes with side effects to a node "run".

@@ -14,7 +14,6 @@ Grouping: the nodes of a graph in nested groups, and blocks of long sequences.
     level    the function, its first derivative, its second ...; only if there are several
     scope    a scope of the user (`wengert.scope`); scopes may be nested
     block    consecutive nodes of a group that would otherwise have too many members
-             (visualization/node_groups.py)
 
 The groups are a tree with three kinds of inner nodes, from the outside in:
 

@@ -15,7 +15,7 @@
 
 Such a loop can be traced once: its iterations append rows of one array.  A list qualifies if it is
 created in the function, and if between its creation and the end of the loop, elements are only
-appended and the last elements read (``out[-1]``, list_appends.py), so that no other name refers to
+appended and the last elements read (``out[-1]``), so that no other name refers to
 it.
 
     out = [y0]                             out = [y0]
@@ -24,7 +24,7 @@ it.
                                                _wg_last_1_out = step(_wg_last_1_out, t)
                                                out.append(_wg_last_1_out)
 
-The loop carries the variable, and does not read the list any more (list_appends.py).  A list that
+The loop carries the variable, and does not read the list any more.  A list that
 may have fewer elements when the loop starts is left: Python may raise an IndexError.
 """
 
@@ -104,7 +104,7 @@ def appends_in(body: Sequence[ast.stmt], parameters: set[str], last_reads: bool 
     parameters : set of str
         The parameters of the function.
     last_reads : bool
-        Whether loops may read last elements, which list_appends.py has not replaced yet.
+        Whether loops may read last elements, which are not replaced yet.
     """
     uses: dict[str, list[_Use]] = {}
     _collect(body, (), uses)

@@ -33,7 +33,7 @@ from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import is_variable
 from wengert._engine.core.user_functions import (
-    NAMES,
+    CALLBACK_TAKERS,
     Reads,
     any_calls,
     copy_annotations,
@@ -79,7 +79,7 @@ def traced_part(fun: FunctionType) -> TracedPart:
     ]
     rest = None
     if (
-        not reads.attributes.isdisjoint(NAMES)
+        not reads.attributes.isdisjoint(CALLBACK_TAKERS)
         or any_calls([scope.get(name) for name in reads.globals])
         or any_calls([source.read() for source in sources])
     ):

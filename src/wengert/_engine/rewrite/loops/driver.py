@@ -16,8 +16,8 @@ removed from the loop that stores checkpoints.
 
 Loop passes: rewriting of loops and branches as a whole, in this order.
 
-    merged      a loop and the same loop with checkpoints become one (driver.py)
-    inlined     loops of at most one step, branches with known conditions (driver.py)
+    merged      a loop and the same loop with checkpoints become one
+    inlined     loops of at most one step, branches with known conditions
     trimmed     unused carries, outputs and inputs are removed (loop_dce.py)
     factored    loop-invariant matrices are factorized before the loop (code_motion.py)
     hoisted     loop-invariant nodes are computed before the loop
