@@ -101,9 +101,6 @@ def _swapped(
     return rows[0], rows[1]
 
 
-# ---- elements, loops and copies ------------------------------------------------------------------
-
-
 _TILE = 8  # rows and columns of a tile: one of its columns is in eight cache lines
 
 
