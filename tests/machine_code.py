@@ -81,7 +81,7 @@ def is_quick(item):
 
 def quick_code():
     """Compile in a hurry from now on; what is returned undoes it."""
-    programs = importlib.import_module("wengert._engine.backends.llvm.program_cache")
+    programs = importlib.import_module("wengert._engine.backends.llvm.compiled_programs")
     compiled, key_of = programs.cached_object, programs.key_of
     programs.cached_object = lambda text, _=False: compiled(text, quick=True)
     programs.key_of = lambda text, _=False: key_of(text, quick=True)  # as records name them

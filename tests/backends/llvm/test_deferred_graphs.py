@@ -13,7 +13,7 @@ import scipy
 
 import wengert as wg
 from wengert import nn
-from wengert._engine.backends.llvm import program_cache, program_fingerprint, tuning
+from wengert._engine.backends.llvm import compiled_programs, program_fingerprint, tuning
 from wengert._engine.cache import disk_cache
 from wengert._engine.core.graph_classes import DeferredGraph
 from wengert._engine.core.node import Node
@@ -216,12 +216,12 @@ def test_a_program_with_host_callbacks_is_found_by_the_simplified_graph():
         np.testing.assert_array_equal(compiled(X), expected)
         graph = compiled.program(X)[0]._executed
         assert type(graph) is Graph and graph.cache_key is not None
-        assert program_cache.program_of(graph, None).host_callbacks
-        assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
+        assert compiled_programs.program_of(graph, None).host_callbacks
+        assert type(compiled_programs.program_of(graph, None)) is compiled_programs.CachedProgram
 
 
 def keys(*functions, args=(X,)):
-    return [program_cache.traced_key(wg.trace(f)(*args)) for f in functions]
+    return [compiled_programs.traced_key(wg.trace(f)(*args)) for f in functions]
 
 
 @pytest.mark.parametrize(
@@ -253,11 +253,11 @@ def test_what_rewrite_rules_read_of_a_node_is_part_of_the_key(fact):
 
 def test_thresholds_that_change_after_tracing_have_other_programs():
     _, program = second(lambda x: np.sum(np.exp(x)), X)
-    key = program_cache._with_options(program._executed.cache_key, (None, "", False))
+    key = compiled_programs._with_options(program._executed.cache_key, (None, "", False))
     name = tuning.names()[0]
     try:
         tuning.install({name: tuning.describe(name).default + 1})
-        after = program_cache._with_options(program._executed.cache_key, (None, "", False))
+        after = compiled_programs._with_options(program._executed.cache_key, (None, "", False))
         assert after != key
     finally:
         tuning.install({})
@@ -270,7 +270,7 @@ def test_a_damaged_record_is_made_again(folder, damage):
 
     expected = wg.jit(f)(X)
     wg.jit(lambda x: np.cumsum(x, axis=0) * 2.0)(X)
-    key = program_cache._with_options(keys(f)[0], (None, "", False))
+    key = compiled_programs._with_options(keys(f)[0], (None, "", False))
     path = folder / f"{key.hex()}.object"
     content = path.read_bytes()
     if damage == "cut off":
@@ -280,7 +280,7 @@ def test_a_damaged_record_is_made_again(folder, damage):
     elif damage == "empty":
         disk_cache.write(key, b"")
     else:
-        other = program_cache._with_options(
+        other = compiled_programs._with_options(
             keys(lambda x: np.cumsum(x, axis=0) * 2.0)[0], (None, "", False)
         )
         disk_cache.write(key, disk_cache.read(other))

@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.compiled import LoadedProgram
+from wengert._engine.backends.llvm.compiled_programs import LoadedProgram
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend
 from wengert._engine.core.op import lookup

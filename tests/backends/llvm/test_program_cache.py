@@ -11,9 +11,9 @@ import pytest
 
 import wengert as wg
 from wengert import control
-from wengert._engine.backends.llvm import program_cache, program_fingerprint
+from wengert._engine.backends.llvm import compiled_programs, program_fingerprint
 from wengert._engine.backends.llvm.codegen.host_callbacks import _CallOfNode
-from wengert._engine.backends.llvm.compiled import LoadedProgram
+from wengert._engine.backends.llvm.compiled_programs import LoadedProgram
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
 from wengert._engine.backends.llvm.program import Program
@@ -69,10 +69,10 @@ FUNCTIONS = {
 def test_what_was_kept_is_the_same_program(name):
     f, arrays = FUNCTIONS[name]
     graph, again = traced(f, *arrays), traced(f, *arrays)
-    first = program_cache.program_of(graph, None)
+    first = compiled_programs.program_of(graph, None)
     expected = LoadedProgram(first).run(arrays, {})
-    second = program_cache.program_of(again, None)
-    assert type(first) is Program and type(second) is program_cache.CachedProgram
+    second = compiled_programs.program_of(again, None)
+    assert type(first) is Program and type(second) is compiled_programs.CachedProgram
     compiled = LoadedProgram(second)
     assert compiled.program is second
     for mine, theirs in zip(compiled.run(arrays, {}), expected, strict=True):
@@ -99,10 +99,10 @@ def checked(x):
 def test_host_callbacks_are_those_of_this_process():
     x, large = np.linspace(0, 0.1, 60).reshape(2, 30), np.full((2, 30), 1e9)
     graph, again = traced(checked, x), traced(checked, x)
-    first = program_cache.program_of(graph, None)
+    first = compiled_programs.program_of(graph, None)
     wanted = LoadedProgram(first).run([x], {})
-    second = program_cache.program_of(again, None)
-    assert type(first) is Program and type(second) is program_cache.CachedProgram
+    second = compiled_programs.program_of(again, None)
+    assert type(first) is Program and type(second) is compiled_programs.CachedProgram
     assert len(second.host_callbacks) == len(first.host_callbacks) >= 3
     pairs = zip(first.host_callbacks, second.host_callbacks, strict=True)
     assert all(a is not b and a.op is b.op and a.params == b.params for a, b in pairs)
@@ -125,7 +125,7 @@ def test_a_check_that_holds_calls_nothing_back(monkeypatch):
             assert x[0, i] < 1.0, "too large"
         return x * 2.0
 
-    program = program_cache.program_of(traced(f, x), None)
+    program = compiled_programs.program_of(traced(f, x), None)
     called = []
     run = _CallOfNode.__call__
 
@@ -145,8 +145,8 @@ def test_a_check_that_holds_calls_nothing_back(monkeypatch):
 
 def test_an_object_file_that_is_gone_is_made_again(folder):
     graph = traced(FUNCTIONS["product"][0], X, W)
-    LoadedProgram(program_cache.program_of(graph, None))
-    found = program_cache.program_of(graph, None)
+    LoadedProgram(compiled_programs.program_of(graph, None))
+    found = compiled_programs.program_of(graph, None)
     for key in found.keys:
         (folder / f"{key.hex()}.object").unlink()
     compiled = LoadedProgram(found)
@@ -156,11 +156,11 @@ def test_an_object_file_that_is_gone_is_made_again(folder):
 
 def test_a_damaged_record_is_written_again(folder):
     graph = traced(FUNCTIONS["elementwise"][0], X)
-    program_cache.program_of(graph, None)
+    compiled_programs.program_of(graph, None)
     for path in folder.iterdir():
         path.write_bytes(path.read_bytes()[:-3])
-    assert type(program_cache.program_of(graph, None)) is Program
-    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
+    assert type(compiled_programs.program_of(graph, None)) is Program
+    assert type(compiled_programs.program_of(graph, None)) is compiled_programs.CachedProgram
 
 
 def changed(said, **places):
@@ -228,12 +228,12 @@ def signed(folder, change, is_record):
 def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
     graph = traced(f, X)
-    program_cache.program_of(graph, None)
+    compiled_programs.program_of(graph, None)
     signed(folder, RECORDS[damage], is_record=True)
-    found = program_cache.program_of(graph, None)
+    found = compiled_programs.program_of(graph, None)
     np.testing.assert_allclose(LoadedProgram(found).run([X], {})[0], f(X), rtol=1e-14)
     assert type(found) is Program
-    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
+    assert type(compiled_programs.program_of(graph, None)) is compiled_programs.CachedProgram
 
 
 @pytest.mark.sample(3)
@@ -242,14 +242,14 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
 def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
     graph = traced(f, X)
-    LoadedProgram(program_cache.program_of(graph, None))
+    LoadedProgram(compiled_programs.program_of(graph, None))
     signed(folder, OBJECTS[damage], is_record=False)
-    compiled = LoadedProgram(program_cache.program_of(graph, None))
+    compiled = LoadedProgram(compiled_programs.program_of(graph, None))
     np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
     assert type(compiled.program) is Program
     assert (
-        type(LoadedProgram(program_cache.program_of(graph, None)).program)
-        is program_cache.CachedProgram
+        type(LoadedProgram(compiled_programs.program_of(graph, None)).program)
+        is compiled_programs.CachedProgram
     )
 
 
@@ -400,7 +400,7 @@ def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch)
     disk_cache.library_sources.cache_clear()
     assert disk_cache.library_sources() is None
     graph = traced(np.exp, X)
-    assert [type(program_cache.program_of(graph, None)) for _ in range(2)] == [Program, Program]
+    assert [type(compiled_programs.program_of(graph, None)) for _ in range(2)] == [Program, Program]
 
 
 TRAINING = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm import cache, program_cache, tuning
+from wengert._engine.backends.llvm import cache, compiled_programs, tuning
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.cache import disk_cache
 from wengert.cli import main, tune
@@ -66,20 +66,20 @@ def test_values_of_a_block_end_with_it():
 
 
 def test_programs_of_other_thresholds_are_not_reused(monkeypatch):
-    monkeypatch.setattr(program_cache, "library_sources", lambda: b"")
+    monkeypatch.setattr(compiled_programs, "library_sources", lambda: b"")
 
     def f(x):
         return np.sum(np.exp(x) * x)
 
     def program():
-        return program_cache.program_of(wg.trace(f)(np.ones(400_000)).simplify(), 2)
+        return compiled_programs.program_of(wg.trace(f)(np.ones(400_000)).simplify(), 2)
 
     first = program()
-    assert isinstance(first, Program) and isinstance(program(), program_cache.CachedProgram)
+    assert isinstance(first, Program) and isinstance(program(), compiled_programs.CachedProgram)
     with tuning.using(**{NAME: 10 * DEFAULT}):
         other = program()
         assert isinstance(other, Program) and other.text != first.text
-    assert isinstance(program(), program_cache.CachedProgram)
+    assert isinstance(program(), compiled_programs.CachedProgram)
 
 
 # ---- the file ----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.compiled import LoadedProgram
+from wengert._engine.backends.llvm.compiled_programs import LoadedProgram
 from wengert._engine.backends.llvm.lowering import lowered
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program

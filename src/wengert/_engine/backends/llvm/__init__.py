@@ -4,8 +4,8 @@ Read from the top; each folder imports only those below it:
 
 backend.py              the backend "llvm": graphs in, compiled functions out
 profile/                timings of compiled programs, attributed to nodes and user lines
-compiled.py             machine code in memory, and its entry for Python
-program_cache.py        compiled programs on disk, for other processes
+compiled_programs.py    machine code in memory, and its entry for Python; compiled programs on disk,
+                        for other processes
 program.py              one graph as one LLVM module with one entry function
 loops/                  scan, while and cond, with their checkpointed backward passes
 codegen/                scheduled loops to LLVM functions

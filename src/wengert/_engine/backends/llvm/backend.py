@@ -22,8 +22,15 @@ from wengert._engine.core.thread_state import lock
 from . import cache
 from .abi import is_available
 from .abi.guarded_entries import LayoutDispatch, layout_of
-from .compiled import LoadedProgram, entry_of, has_entry
-from .program_cache import CachedProgram, has_program, program_of, traced_key
+from .compiled_programs import (
+    CachedProgram,
+    LoadedProgram,
+    entry_of,
+    has_entry,
+    has_program,
+    program_of,
+    traced_key,
+)
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_profile

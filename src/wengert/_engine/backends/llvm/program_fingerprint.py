@@ -4,9 +4,9 @@
     traced_fingerprint_of   the same before simplification, with what rewrite rules read in addition
     repeated_element        the element of which an array consists
 
-They are a part of the key of cached programs (program_cache.py), so graphs with different programs
-must not have the same fingerprint.  Only these are encoded: operations defined in modules of
-wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops,
+They are a part of the key of cached programs (compiled_programs.py), so graphs with different
+programs must not have the same fingerprint.  Only these are encoded: operations defined in modules
+of wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops,
 lengths that are known only after or inside a loop.  Graphs with anything else, such as a user's
 operation, a function or a symbolic size of an input, are not cached.
 

@@ -24,7 +24,7 @@ from wengert._engine.ops.cost_model import bytes_of
 from wengert._engine.profiling.record import Timing, call_seconds, lower_quartile, timed_rounds
 from wengert.errors import BackendError, at, user_line
 
-from ..compiled import LoadedProgram, entry_of, has_entry
+from ..compiled_programs import LoadedProgram, entry_of, has_entry
 from ..runtime.settings import get_threads
 from ..tuning import thresholds
 from .instrumented import COST, FIRST, PEAK, READ, TABLE, InstrumentedProgram, is_available

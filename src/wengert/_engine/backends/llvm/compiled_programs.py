@@ -1,4 +1,4 @@
-"""Compiled programs on disk, beside their object files, for other processes.
+"""Compiled programs: on disk, for other processes, and as machine code with an entry for Python.
 
 With cached object files only, half of a first call would be spent on scheduling and generating the
 LLVM IR.  So the properties of a program that its callers need are cached as well, by the
@@ -14,6 +14,8 @@ cached by the fingerprint of the traced graph that it was simplified from (`Base
 unless there are host callbacks, which need nodes of the simplified graph: then the record says
 only that.
 
+    LoadedProgram      a program in memory: runs the kernel with values of inputs and variables
+    entry_of           a built-in function that calls it
     program_of         the program of a graph, from the disk if possible
     object_files_of    its object files, and the program that they belong to
     traced_key         the key of the program of a graph before simplification
@@ -23,12 +25,13 @@ only that.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import marshal
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,28 +43,36 @@ from wengert._engine.core.graph_classes import result_specs
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import replaced
+from wengert.errors import CommunicationError, at, user_line
 
 from . import tuning
-from .abi.ports import Port
+from .abi import is_available, make_entry
+from .abi.guarded_entries import layout_of
+from .abi.ports import Port, sends_messages
 from .cache import cached_object, compiler_fingerprint, key_of, read_object
-from .codegen.host_callbacks import LISTENED, HostCallbacks, lengths_of
+from .codegen.host_callbacks import LISTENED, RAISED, HostCallbacks, lengths_of
 from .codegen.host_callbacks import address_of as listened_at
+from .ir import execution_engine
+from .ir.index_analysis import size_of
 from .ir.object_symbols import symbols_of
 from .program_fingerprint import fingerprint_of, repeated_element, traced_fingerprint_of
+from .runtime import runtime_library
 from .tuning import thresholds
 
 if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
     from . import program as programs
     from .kernels import index
     from .program import Program
-    from .runtime import library_symbols, runtime_library
+    from .runtime import library_symbols
 else:  # not needed for a cached program
-    programs, library_symbols = (
-        LazyModule("wengert._engine.backends.llvm.program"),
-        LazyModule("wengert._engine.backends.llvm.runtime.library_symbols"),
-    )
-    runtime_library = LazyModule("wengert._engine.backends.llvm.runtime.runtime_library")
+    programs = LazyModule("wengert._engine.backends.llvm.program")
     index = LazyModule("wengert._engine.backends.llvm.kernels.index")
+    library_symbols = LazyModule("wengert._engine.backends.llvm.runtime.library_symbols")
+
+# ---- programs on disk ----------------------------------------------------------------------------
 
 _KEY = 32  # bytes
 # Names of `HOMES` in kernels/index.py, which is imported if a program needs one.
@@ -209,7 +220,7 @@ def object_files_of(
     if isinstance(program, CachedProgram):
         found = [read_object(key) for key in program.keys]
         images = [x for x in found if x is not None]
-        if len(images) == len(found) and _is_complete(images):
+        if len(images) == len(found) and any("kernel" in symbols_of(x)[0] for x in images):
             return images, program
         program = program.made
     return [cached_object(text, quick) for text, quick in program.modules], program
@@ -227,12 +238,6 @@ def _cached(
         return cached if cached.is_of(graph) else None
     except Exception:  # damaged, or an external function is missing
         return None
-
-
-def _is_complete(images: list[bytes]) -> bool:
-    """Whether one of the object files defines the kernel."""
-    names = [symbols_of(image) for image in images]
-    return any("kernel" in defined for defined, _ in names)
 
 
 # ---- the key -----------------------------------------------------------------------------------
@@ -318,13 +323,7 @@ def _port(record: tuple[Any, ...]) -> Port:
 
 
 def addresses_of(names: list[str]) -> dict[str, int]:
-    """The addresses of external functions in this process, by their symbols.
-
-    Raises
-    ------
-    KeyError
-        A symbol is unknown.
-    """
+    """The addresses of external functions in this process; KeyError if a symbol is unknown."""
     found: dict[str, int] = {}
     for name in names:
         if name.startswith("wengert_blas_"):
@@ -338,3 +337,107 @@ def addresses_of(names: list[str]) -> dict[str, int]:
         else:
             found[name] = library_symbols.address_of(name)
     return found
+
+
+# ---- programs in memory --------------------------------------------------------------------------
+
+
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+
+
+class LoadedProgram:
+    """The program of one graph, in memory."""
+
+    def __init__(self, program: Program | CachedProgram) -> None:
+        images, self.program = object_files_of(program)
+        self.code = execution_engine.Code(images, self.program.symbols)
+        self._kernel = _KERNEL(self.code.address("kernel"))
+
+    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
+        """The results for values of inputs and variables; None if the run fails."""
+        program = self.program
+        frame = np.zeros(max(program.slots, 1), np.int64)
+        arrays = []  # keeps them alive
+        for value, port in zip(values, program.inputs, strict=True):
+            array = _converted(value, port)
+            arrays.append(array)
+            frame[port.slot] = array.ctypes.data
+            if port.strided:
+                frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
+        for name, slot in zip(program.sizes, program.size_slots, strict=True):
+            frame[slot] = sizes[name]
+        results = []
+        for port in program.outputs:
+            shape = tuple(replaced(n, sizes) for n in port.spec.shape)
+            array = np.empty(shape, port.spec.dtype)
+            results.append(array)
+            frame[port.slot] = array.ctypes.data
+        for slot, array in program.constants:
+            frame[slot] = array.ctypes.data
+        try:
+            status = self._kernel(frame.ctypes.data)
+        except SystemError as error:  # SciPy has raised (scipy.special.seterr)
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+        if status == RAISED:
+            raise program.callbacks.take_error()
+        if status:
+            refuse_repetition(program)
+            return None
+        found = iter([r if r.ndim else r[()] for r in results])
+        return [
+            tuple([next(found) for _ in range(n)]) if n else next(found) for n in program.counts
+        ]
+
+
+def _converted(value: Operand, port: Port) -> Any:
+    """A value in the dtype and layout of its port, copied if necessary."""
+    array = np.asarray(value, port.spec.dtype)
+    if port.strided and layout_of(array, port.spec) != "-":
+        return array
+    return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
+
+
+def refuse_repetition(program: Program | CachedProgram) -> None:
+    """Raise if the interpreter cannot repeat a run that failed, because it sent messages."""
+    if sends_messages(program):
+        raise CommunicationError(
+            "a compiled function that exchanges messages with other processes failed: they do not "
+            "run the same program (operations, shapes, dtypes and numbers of steps must agree), a "
+            "message could not be sent or has another size, a communicator has been freed, or an "
+            "operation was given values that it refuses. Run it without wengert.jit "
+            f"to see which{at(user_line())}."
+        )
+
+
+def has_entry(program: Program | CachedProgram) -> bool:
+    """Whether Python can call it through an entry point."""
+    return is_available() and not any(program.counts)
+
+
+def entry_of(
+    compiled: LoadedProgram,
+    miss: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    gate: Array | None = None,
+    symbol: str = "entry",
+) -> Callable[..., Any]:
+    """The entry point of a loaded program; see `Native.entry`."""
+    program = compiled.program
+
+    def failed(*args: Any) -> Any:
+        refuse_repetition(program)
+        return otherwise(*args)
+
+    def callback_error() -> None:
+        raise program.callbacks.take_error()
+
+    memory = runtime_library.handler() if _may_be_large(program) else None
+    slow = miss, failed, callback_error
+    return make_entry(program, compiled.code, *slow, handler=memory, gate=gate, symbol=symbol)
+
+
+def _may_be_large(program: Program | CachedProgram) -> bool:
+    sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
+    return any(type(n) is not int or n >= thresholds.pooled_result_bytes for n in sizes)
