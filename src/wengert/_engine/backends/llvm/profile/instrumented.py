@@ -48,7 +48,7 @@ READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
 _COUNTER = "llvm.readcyclecounter"
 _HEADER = 64  # bytes before each block, with its size
-COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # in timers.ll
+COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # in instrumented.ll
 
 
 def counted(name: str) -> tuple[str, str]:

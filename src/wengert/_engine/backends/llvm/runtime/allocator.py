@@ -25,7 +25,7 @@ blocks is shifted from the page by one of sixteen offsets: if all had the same, 
 loop reads and writes in parallel would compete for the same few lines of the L1 cache (with
 thirteen of them it ran 10 % faster).
 
-    wengert_array_handler() -> ptr    a PyDataMem_Handler with four functions of allocator.py
+    wengert_array_handler() -> ptr    a PyDataMem_Handler with four of these functions
 
 Arrays made with it own their data as usual: `arr.flags.owndata` is True, `resize` works, and the
 memory is recycled for the next array of this size.  The handler is a constant of the native module,

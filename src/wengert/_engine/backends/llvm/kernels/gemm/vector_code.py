@@ -5,7 +5,7 @@
     panel_columns    the columns of a panel
 
 It is the base of the modules of products whose functions do not depend on sizes: blocked products
-(vector_code.py, blocked_gemm.py) and streamed ones (streamed_gemm.py).
+(blocked_gemm.py) and streamed ones (streamed_gemm.py).
 
 A panel is some columns of the second factor, a few vectors wide: its rows follow one another.
 """
