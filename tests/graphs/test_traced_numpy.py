@@ -11,7 +11,7 @@ import wengert as wg
 import wengert.numpy as wnp
 from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import ShapeError, TraceError
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 SIZES = [(1, 1), (1, 4), (2, 3), (5, 2)]
 

@@ -11,8 +11,14 @@ from scipy.linalg import expm
 import wengert as wg
 from wengert.errors import ConvergenceError
 from wengert.integrate import Event, solve
-from wengert.scipy.integrate.ivp.bdf_formula import ERROR, LEADING, SUMS, rescaled
-from wengert.scipy.integrate.ivp.bdf_steps import BdfCarry, BdfMethod
+from wengert.scipy.integrate.ivp.bdf_method import (
+    ERROR,
+    LEADING,
+    SUMS,
+    BdfCarry,
+    BdfMethod,
+    rescaled,
+)
 from wengert.scipy.integrate.ivp.method import IvpProblem, Tolerance
 
 from .stiff_problems import PROBLEMS, RATES, robertson

@@ -1,4 +1,4 @@
-"""Long right-hand sides, which stages call (ivp/called_function.py), beside inlined ones."""
+"""Long right-hand sides, which stages call (ivp/program.py), beside inlined ones."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from wengert._engine.core.graph_classes import bodies_of
 from wengert.integrate import solve
-from wengert.scipy.integrate.ivp import called_function
+from wengert.scipy.integrate.ivp import program
 
 COUNT = 10
 SPECIES = tuple(range(COUNT))  # not a range, which would become a loop
@@ -34,7 +34,7 @@ def total(method):
 def both(monkeypatch, function):
     """What a function computes with calls, and with inlined right-hand sides."""
     called = function()
-    monkeypatch.setattr(called_function, "_LEAST_LONG_OPERATIONS", 10**6)
+    monkeypatch.setattr(program, "_LEAST_LONG_OPERATIONS", 10**6)
     return called, function()
 
 

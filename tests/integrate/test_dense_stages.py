@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from wengert._engine.implicit.linear_methods import MatrixStructure
 from wengert.integrate import solve
-from wengert.scipy.integrate.ivp.stage_roots import NearMatrix, stage_root
+from wengert.scipy.integrate.ivp.stage_equations import NearMatrix, stage_root
 from wengert.scipy.integrate.ivp.stage_systems import near_factors
 
 N = 40

@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.integrate import solve
-from wengert.scipy.integrate.ivp.bdf_formula import LEADING
+from wengert.scipy.integrate.ivp.bdf_method import LEADING
 from wengert.scipy.integrate.ivp.methods import NATIVE
 from wengert.scipy.integrate.ivp.radau_method import COMPLEX, REAL
 

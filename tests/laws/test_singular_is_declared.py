@@ -1,6 +1,6 @@
 """Where a value is a number or infinite, zero times a partial is zero, or the entry says so."""
 
-from wengert.testing.laws.singular_points import singular_is_declared
+from wengert.testing.laws.full_range import singular_is_declared
 
 
 def test_singular_is_declared(op, rng):

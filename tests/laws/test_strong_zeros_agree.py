@@ -1,6 +1,6 @@
 """At singular points both modes of a graph give what eager execution gives."""
 
-from wengert.testing.laws.singular_points import strong_zeros_agree
+from wengert.testing.laws.full_range import strong_zeros_agree
 
 
 def test_strong_zeros_agree(op, rng):

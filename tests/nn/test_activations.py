@@ -11,7 +11,7 @@ import wengert as wg
 import wengert.nn.functional as F
 from wengert import errors, nn
 from wengert.testing import check_grads
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 INF = np.inf
 # The limits at -inf and inf of each function and of its derivative.

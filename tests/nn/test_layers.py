@@ -12,7 +12,7 @@ from wengert import errors, nn
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.testing import check_grads
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 # ---- embedding ---------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 import wengert as wg
 from wengert.errors import ArgumentError, ConvergenceError, MatrixError, ShapeError, StructureError
 from wengert.optim import nlp
-from wengert.optim.nonlinear_programs import compiled_functions, ipopt, program
+from wengert.optim.nonlinear_programs import ipopt, problem_data, program
 
 from .hock_schittkowski import PROBLEMS
 
@@ -257,7 +257,7 @@ def test_patterns_know_the_indices():
     """Large index arrays are constants, not operands, of which nothing would be known."""
     k = np.arange(200)
     chain = np.stack([k, (k + 1) % 200])
-    before = set(compiled_functions._programs)
+    before = set(problem_data._programs)
     nlp(
         squares,
         np.zeros(200),
@@ -265,8 +265,8 @@ def test_patterns_know_the_indices():
         lower=0.5,
         options={"max_iter": 1} if ipopt.is_installed() else {"maxiter": 1},
     )
-    (new,) = set(compiled_functions._programs) - before
-    compiled = compiled_functions._programs[new]
+    (new,) = set(problem_data._programs) - before
+    compiled = problem_data._programs[new]
     assert compiled.jacobian.nnz == 400 and compiled.hessian.nnz <= 600
 
 

@@ -7,7 +7,7 @@ import wengert as wg
 from wengert import nn
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError
 from wengert.nn import functional as F
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 
 def net(rng=0, dropout=None):

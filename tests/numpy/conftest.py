@@ -15,7 +15,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 # Programs without a graph: their operations or the shapes of their results depend on values, or on
 # memory layout.

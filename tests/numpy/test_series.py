@@ -9,7 +9,7 @@ import wengert as wg
 import wengert.numpy as wnp
 from wengert.errors import ConversionError, OperandError, ShapeError
 from wengert.testing import grad_checks
-from wengert.testing.traced_checks import check_traced
+from wengert.testing.op_checks import check_traced
 
 C = np.array([0.3, -0.7, 1.1, 0.4])
 D = np.array([0.9, 0.2, -0.5])

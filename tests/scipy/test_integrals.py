@@ -487,9 +487,9 @@ def test_refused_arguments():
 
 def test_machine_code_is_called():
     """SciPy gets machine code for integrands that do not call Python."""
-    from wengert.scipy.integrate import compiled_integrand
+    from wengert.scipy.integrate import integrands
 
     f = wg.jit(lambda s, a: ours.quad(lambda x: s * np.sum(a * np.sqrt(x)), 0.0, 1.0)[0])
     f(1.0, np.ones(3))
-    code = next(reversed(compiled_integrand._compiled.values()))
+    code = next(reversed(integrands._compiled.values()))
     assert "LowLevelCallable" in type(code.number([np.float64(1.0), np.ones(3)])).__name__

@@ -10,7 +10,7 @@ import scipy.interpolate
 
 import wengert as wg
 from wengert.errors import ArgumentError, ShapeError, TraceError
-from wengert.scipy.interpolate.banded_solve import banded
+from wengert.scipy.interpolate.ppoly import banded
 from wengert.testing import check_grads
 
 ours, theirs = wg.scipy.interpolate, scipy.interpolate

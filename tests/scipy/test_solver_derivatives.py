@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.scipy import optimize
-from wengert.scipy.optimize import named_methods
+from wengert.scipy.optimize import other_functions
 
 from .solver_cases import ACCURACY, CASES, P
 
@@ -57,5 +57,5 @@ def test_every_solver_of_optimize_has_a_case():
     """`direct` is inaccurate (test_optimize_global.py); others are in test_optimize_names.py."""
     elsewhere = {"direct", "brent", "golden", "fminbound"}
     elsewhere |= {name for name in optimize.__all__ if name.startswith(("rosen", "fmin"))}
-    elsewhere |= {*named_methods.__all__}
+    elsewhere |= {*other_functions.__all__}
     assert set(optimize.__all__) <= {name.split(",")[0] for name in CASES} | elsewhere

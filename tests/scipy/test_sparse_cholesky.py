@@ -10,7 +10,7 @@ import wengert as wg
 from wengert import optim
 from wengert.errors import MatrixError
 from wengert.scipy.sparse import csr_array, linalg
-from wengert.scipy.sparse.linalg import cholesky_factors, factors, matrix_patterns, superlu_factors
+from wengert.scipy.sparse.linalg import factors, matrix_factors, matrix_patterns
 from wengert.scipy.sparse.linalg.determinants import (
     sparse_selected_inverse,
     sparse_slogdet,
@@ -18,7 +18,7 @@ from wengert.scipy.sparse.linalg.determinants import (
 from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
 from wengert.testing import check_grads
 
-BAND, LU = cholesky_factors.BandFactors, superlu_factors.SuperLUFactors
+BAND, LU = factors.BandFactors, matrix_factors.SuperLUFactors
 
 
 @pytest.fixture(params=["SuperLU", "CHOLMOD"])
@@ -30,7 +30,7 @@ def library(request, monkeypatch):
     monkeypatch.setattr(matrix_patterns, "is_installed", lambda: has_cholmod)
     for module in (matrix_patterns, factors):
         monkeypatch.setattr(module, "_kept", OrderedDict())
-    return cholesky_factors.CholmodFactors if has_cholmod else LU
+    return factors.CholmodFactors if has_cholmod else LU
 
 
 def with_data(a, data):

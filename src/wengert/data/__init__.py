@@ -1,16 +1,14 @@
 """Datasets, transforms, and the loader that makes batches.
 
 dataset        Dataset, Subset, MapDataset, filtered
-array_dataset  ArrayDataset, TensorDataset
-concat_split   ConcatDataset, random_split
+array_concat_split  ArrayDataset, TensorDataset; ConcatDataset, random_split
 loader         DataLoader; make batches in a background thread
-samplers       order of the items in an epoch
+samplers       order of the items in an epoch; random generators and their states
 collate        combine a list of items into a batch
-rng_state      random generators and their states
 transforms     transforms of images and arrays, also random ones
 encoders       OneHot, MinMax, Standard: fitted to data, invertible
 synthetic/     synthetic data sets: moons, blobs, regression ...
-readers/       readers of file formats: CIFAR, IDX
+readers        readers of file formats: CIFAR, IDX; imported at first use
 """
 
 from typing import TYPE_CHECKING
@@ -20,9 +18,8 @@ from wengert._engine.core.lazy_import import lazy_names, public_dir
 from . import encoders as encoders
 from . import synthetic as synthetic
 from . import transforms as transforms
-from .array_dataset import ArrayDataset, TensorDataset
+from .array_concat_split import ArrayDataset, ConcatDataset, TensorDataset, random_split
 from .collate import pad_items, stack_items
-from .concat_split import ConcatDataset, random_split
 from .dataset import Dataset, MapDataset, Subset, filtered
 from .loader import DataLoader
 from .samplers import (
@@ -34,8 +31,7 @@ from .samplers import (
 )
 
 if TYPE_CHECKING:
-    from .readers.cifar import CIFAR10, CIFAR100, read_cifar
-    from .readers.idx import MNIST, read_idx
+    from .readers import CIFAR10, CIFAR100, MNIST, read_cifar, read_idx
 
 __all__ = [
     "ArrayDataset",
@@ -64,12 +60,7 @@ __all__ = [
     "transforms",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        **dict.fromkeys(("CIFAR10", "CIFAR100", "read_cifar"), ".readers.cifar"),
-        **dict.fromkeys(("MNIST", "read_idx"), ".readers.idx"),
-    },
-)
+_LATE = ("CIFAR10", "CIFAR100", "MNIST", "read_cifar", "read_idx")
+__getattr__ = lazy_names(__name__, dict.fromkeys(_LATE, ".readers"))
 
 __dir__ = public_dir(__name__)

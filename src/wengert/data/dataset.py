@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, StructureError, at, user_line
 
-from .rng_state import as_generator
+from .samplers import as_generator
 
 Seed = tuple[int, ...]
 

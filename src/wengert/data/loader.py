@@ -24,11 +24,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, StructureError, at, user_line
-from .array_dataset import as_dataset
+from .array_concat_split import as_dataset
 from .collate import CollatePlan, make_batch, make_part
 from .dataset import Seed, is_random
-from .rng_state import as_generator, digest, set_state, state_of
-from .samplers import RandomSampler, Sampler, SequentialSampler
+from .samplers import (
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    as_generator,
+    digest,
+    set_state,
+    state_of,
+)
 
 _JOIN_TIMEOUT = 5.0  # seconds for the batch that is being made when the loop is left
 

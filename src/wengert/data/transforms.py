@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError, at, user_line
-from .rng_state import as_generator
+from .samplers import as_generator
 
 __all__ = [
     "AsFloat",

@@ -32,9 +32,8 @@ from .behaviors.behavior import (
     register_behavior,
 )
 from .behaviors.graph import BehaviorGraph, ComputationGraph, Index
-from .op_classes.backend import Transformed
 from .op_classes.op import Op, constant, deriv, placeholder, variable
-from .op_classes.transformers import Transformer, make_transformer, transformer_choices
+from .op_classes.transformers import Transformed, Transformer, make_transformer, transformer_choices
 from .operation_lookup import as_operation
 from .operator_classes.graph import GraphNode, OperatorGraph
 from .operator_classes.operator import (

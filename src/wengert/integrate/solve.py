@@ -21,14 +21,13 @@ from wengert._engine.core.validation import function
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, ShapeError, at, user_line
-from wengert.scipy.integrate.ivp.dense_output import Interpolant
 from wengert.scipy.integrate.ivp.events import Event
 from wengert.scipy.integrate.ivp.initial_value import IvpOptions, IvpSolved
 from wengert.scipy.integrate.ivp.initial_value import solve as solve_vector
+from wengert.scipy.integrate.ivp.observers import Interpolant
 from wengert.scipy.integrate.ivp.program import IvpOutcome
 
-from .solution import Solution, checked
-from .state_leaves import StateLeaves, as_state
+from .solution import Solution, StateLeaves, as_state, checked
 from .sundials_names import is_of_sundials
 
 _WHAT = "solve"

@@ -38,10 +38,10 @@ from wengert._engine.visualization.progress import TqdmBar
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.random.inverse_transform import normal
 from wengert.random.keys import fold_in
-from wengert.scipy.integrate.ivp.progress import bar_of_loop, loop_progress
+from wengert.scipy.integrate.ivp.observers import bar_of_loop, loop_progress
 from wengert.sparse import sparsity
 
-from .state_leaves import StateLeaves, as_state
+from .solution import StateLeaves, as_state
 
 # The coefficients of SRI1W1 [2, table 6.2]: of the stages of the drift (0) and of the diffusion (1)
 # in weights of the drift (A) and the diffusion (B), and of the new state.

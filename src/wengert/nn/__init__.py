@@ -1,13 +1,13 @@
 """Neural networks: modules, parameters, layers and losses, with PyTorch's names on NumPy arrays.
 
 module          Module; functions called before and after `forward`
-parameter       Parameter, Buffer
+parameter       Parameter, Buffer; parameters, buffers and submodules of a module, found from its
+                attributes
 containers      Sequential, Parallel, Residual, lists and dicts
-traversal       parameters, buffers and submodules of a module, found from its attributes
 init            initial values of parameters; validation of sizes before parameters are allocated
-state_dict      functional_call and stateful_call: a model as a function of its parameters
+state_dict      functional_call and stateful_call: a model as a function of its parameters; how
+                modules are traced
 model_summary   table of layers with shapes, parameters and operations
-module_tracing  how modules are traced
 progress        a progress bar (import it from wengert.nn.progress)
 safetensors_io  weights in safetensors files
 functional/     the functions behind the layers

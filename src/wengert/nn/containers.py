@@ -21,8 +21,7 @@ from wengert._engine.core.recording import Changes
 
 from ..errors import ArgumentError, at, user_line
 from .module import Module
-from .parameter import Parameter
-from .traversal import contents
+from .parameter import Parameter, contents
 
 __all__ = [
     "ModuleDict",

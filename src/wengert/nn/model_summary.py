@@ -200,7 +200,7 @@ def _costs(graph: Any) -> list[tuple[str, Any]]:
 
 
 def _places(model: Module) -> Iterator[tuple[str, str]]:
-    """The dotted name of each module, and the scope of its nodes (module_tracing.py)."""
+    """The dotted name of each module, and the scope of its nodes (state_dict.py)."""
     scopes: dict[int, str] = {}
     for path, module in model.named_modules():
         if not path:

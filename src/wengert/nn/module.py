@@ -4,7 +4,7 @@
     ModuleHook    handle of a registered hook
 
 Parameters, buffers and submodules are not registered; they are found among the attributes
-(traversal.py), also inside lists, tuples and dicts, in the order in which they were set.  So a
+(parameter.py), also inside lists, tuples and dicts, in the order in which they were set.  So a
 subclass need not call `super().__init__()`, may keep its layers in a plain list, and may replace
 them at any time.  Modules are ordinary objects: they can be pickled and deep-copied.
 
@@ -30,10 +30,19 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.recording import Changes
 
 from ..errors import DtypeError, StructureError, at, user_line
-from .module_tracing import is_traced_call, traced_call
-from .parameter import Buffer, Parameter, recast, write
-from .state_dict import Loaded, load, state_of
-from .traversal import Belonging, at_path, contents, every_tensor, joined, unique
+from .parameter import (
+    Belonging,
+    Buffer,
+    Parameter,
+    at_path,
+    contents,
+    every_tensor,
+    joined,
+    recast,
+    unique,
+    write,
+)
+from .state_dict import Loaded, is_traced_call, load, state_of, traced_call
 
 __all__ = ["Module"]
 

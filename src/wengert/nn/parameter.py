@@ -1,17 +1,22 @@
-"""Parameter and Buffer: the tensors of a model.
+"""Parameter and Buffer: the tensors of a model, and how they are found in a module.
+
+    Parameter     trained: requires a gradient by default; remains a leaf, and the same object,
+                  under in-place changes within `no_grad` (an optimizer's step)
+    Buffer        not trained: saved and loaded with the model, read and written by it
+    write         assigns a value to a buffer; while tracing, records the assignment
+    recast        converts a tensor to another precision in place
+    contents      the parameters, buffers and modules among named items, also inside lists, tuples
+                  and dicts, in the order in which they were set
+    every_tensor  the parameters or buffers of a module and all modules in it, with dotted names
+    at_path       the item with a dotted name
+    joined        prefix and name, joined by a dot
 
 Both are subclasses of Tensor, by which `Module` finds what belongs to the model.
-
-    Parameter   trained: requires a gradient by default; remains a leaf, and the same object, under
-                in-place changes within `no_grad` (an optimizer's step)
-    Buffer      not trained: saved and loaded with the model, read and written by it
-    write       assigns a value to a buffer; while tracing, records the assignment
-    recast      converts a tensor to another precision in place
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +27,7 @@ from wengert._engine.core.recording import no_grad
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.serialization import register_class
 from wengert._engine.tensor import Tensor
-
-from ..errors import ShapeError, at, user_line
+from wengert.errors import ShapeError, StructureError, at, user_line
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -178,3 +182,64 @@ def recast(tensor: Any, dtype: np.dtype[Any]) -> None:
         tensor.node.note(name=name)
     if tensor.grad is not None:
         tensor.grad = np.asarray(value_of(tensor.grad)).astype(dtype)
+
+
+class Belonging:
+    """Base of `Module`, for recognition by `contents` without a circular import."""
+
+    __slots__ = ()
+
+
+def contents(items: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Parameters, buffers and modules among named items, with names; no recursion limit."""
+    stack = [(str(name), item) for name, item in items.items()][::-1]
+    open_: list[Any] = []  # keeps visited containers alive, so that ids are not reused
+    seen: set[int] = set()
+    while stack:
+        name, item = stack.pop()
+        if isinstance(item, Parameter | Buffer | Belonging):
+            yield name, item
+        elif isinstance(item, list | tuple | dict) and id(item) not in seen:
+            seen.add(id(item))
+            open_.append(item)
+            inside = item.items() if isinstance(item, dict) else enumerate(item)
+            stack.extend([(f"{name}.{key}", x) for key, x in inside][::-1])
+
+
+def every_tensor(module: Any, kind: type, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All names of all parameters (or buffers); shared ones occur several times."""
+    for module_name, inner in module.named_modules(prefix):
+        for name, item in inner.named_items():
+            if isinstance(item, kind):
+                yield joined(module_name, name), item
+
+
+def unique(named: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Each item once, with its first name."""
+    seen: set[int] = set()
+    for name, item in named:
+        if id(item) not in seen:
+            seen.add(id(item))
+            yield name, item
+
+
+def at_path(module: Any, path: str, named: Iterator[tuple[str, Any]], what: str) -> Any:
+    """The parameter, buffer or module with a dotted name.
+
+    Raises
+    ------
+    StructureError
+        The name does not exist.
+    """
+    items = dict(named)
+    if path not in items:
+        raise StructureError(
+            f"{type(module).__name__} has no {what} {path!r}. It has "
+            f"{[name for name in items if name] or 'none'}{at(user_line())}."
+        )
+    return items[path]
+
+
+def joined(prefix: str, name: str) -> str:
+    """``prefix.name``."""
+    return f"{prefix}.{name}" if prefix else name

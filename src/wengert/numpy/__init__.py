@@ -1,33 +1,30 @@
 """NumPy's names, for arrays and tensors.
 
 creation             array, zeros, eye, zeros_like
-linspace_arange      arange, linspace, geomspace, vander
+ranges_and_windows   arange, linspace, geomspace, vander; `r_` and `c_`; i0, and windows such as
+                     kaiser
 array_info           shape, allclose, printing
 elementwise          elementwise functions
 ufuncs               methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat
-reductions           sum, prod, mean, var, std
-minmax               max, min, ptp, argmax, argmin, any, all, count_nonzero
-nanfunctions         nansum, nanmean, nanvar, nanmax, nancumsum ...
-reduction_arguments  arguments that reductions share
+reductions           sum, prod, mean, var, std; nansum, nanmean, nanvar, nanmax, nancumsum ...
+minmax_norms         max, min, ptp, argmax, argmin, any, all, count_nonzero; norms of vectors and
+                     matrices, log-sum-exp, softmax; arguments that reductions share
 cumulative           cumsum, cumprod, diff, gradient, trapezoid, interp
 statistics           average, cov, corrcoef ...; histogram, bincount, digitize
 quantiles            median, quantile, percentile, and their variants without NaN
-norms                norms of vectors and matrices, log-sum-exp, softmax
 matmul_einsum        matmul, dot, tensordot, einsum
 einsum_subscripts    the subscripts of einsum
 shape_manipulation   reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril
 joining              concatenate, stack, block, split, tile, repeat, insert
-concatenators        `r_` and `c_`
 indexing             take, where, select, choose, piecewise, meshgrid
 put_and_place        put, place, putmask, copyto
 sort_search_unique   sort, argsort, searchsorted, unique; set operations on arrays
 padding              pad
-windows              i0, and windows such as kaiser
 poly1d_functions     polyval, polyfit, roots ...
 fft                  numpy.fft
 random               numpy.random
 linalg/              numpy.linalg
-polynomial/          numpy.polynomial
+polynomial           numpy.polynomial
 
 For plain arrays the results are exactly NumPy's; with a tensor among the arguments the result is a
 tensor.  The `__all__` of each module has its public names, which are collected below.  All other
@@ -50,34 +47,29 @@ from . import fft as fft  # its names stay there
 from . import linalg as linalg
 from . import random as random
 from .array_info import *
-from .concatenators import *
 from .creation import *
 from .cumulative import *
 from .elementwise import *
 from .indexing import *
 from .joining import *
-from .linspace_arange import *
 from .matmul_einsum import *
-from .minmax import *
-from .nanfunctions import *
-from .norms import *
+from .minmax_norms import *
 from .padding import *
 from .poly1d_functions import *
 from .put_and_place import *
 from .quantiles import *
+from .ranges_and_windows import *
 from .reductions import *
 from .shape_manipulation import *
 from .sort_search_unique import *
 from .statistics import *
 from .ufuncs import *
-from .windows import *
 
 SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
 MODULES = """
-    array_info concatenators creation cumulative elementwise indexing joining
-    linspace_arange matmul_einsum minmax nanfunctions norms padding poly1d_functions
-    put_and_place quantiles reductions shape_manipulation sort_search_unique statistics
-    ufuncs windows
+    array_info creation cumulative elementwise indexing joining matmul_einsum minmax_norms
+    padding poly1d_functions put_and_place quantiles ranges_and_windows reductions
+    shape_manipulation sort_search_unique statistics ufuncs
 """
 
 __all__ = sorted({*np.__all__, *exported(__name__, MODULES)})

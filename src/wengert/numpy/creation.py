@@ -7,7 +7,7 @@
 They return plain arrays, as NumPy does, unless an argument is a tensor: `array` of a nested list of
 tensors is a tensor, and `np.zeros_like(x)` or `np.ones(n, like=x)` of a tensor is a constant
 tensor, to which recorded values can be assigned.  With symbolic sizes, during tracing, they create
-nodes of the graph.  Ranges are in linspace_arange.py.
+nodes of the graph.  Ranges are in ranges_and_windows.py.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from wengert._engine.ops.shapes import reshape
 from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor, counterpart, spread, values
 
 from ..errors import DtypeError, ShapeError, at, user_line
-from .reduction_arguments import NOTHING, converted, given
+from .minmax_norms import NOTHING, converted, given
 
 __all__ = [
     "cumsum",

@@ -30,7 +30,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
 from wengert._engine.tensor.operand_conversion import length
 
 from ..errors import ArgumentError, ShapeError, at, user_line
-from .reduction_arguments import given
+from .minmax_norms import given
 from .shape_manipulation import roll
 
 __all__ = [

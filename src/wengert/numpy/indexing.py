@@ -39,7 +39,7 @@ from wengert._engine.tensor.numpy_dispatch import (
 from wengert._engine.tensor.numpy_protocols import deliver
 
 from ..errors import ShapeError, at, user_line
-from .reduction_arguments import NOTHING
+from .minmax_norms import NOTHING
 from .shape_manipulation import broadcast_arrays
 
 __all__ = [

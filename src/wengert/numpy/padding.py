@@ -21,7 +21,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
 from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import ShapeError, at, user_line
-from .linspace_arange import linspace
+from .ranges_and_windows import linspace
 from .shape_manipulation import own_copy
 
 __all__ = ["pad"]

@@ -21,7 +21,7 @@ from wengert.errors import OperandError, at, user_line
 
 from .creation import zeros_like
 from .joining import concatenate
-from .linalg.decompositions import roots_of_companion
+from .linalg.decompositions_and_solve import roots_of_companion
 from .shape_manipulation import atleast_1d, trim_zeros
 
 __all__ = [

@@ -21,7 +21,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.ops.shapes import reshape, transpose
 from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread, values
 
-from .reduction_arguments import given, kept, unkept
+from .minmax_norms import given, kept, unkept
 
 __all__ = ["median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile"]
 

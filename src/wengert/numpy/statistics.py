@@ -31,8 +31,8 @@ from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .cumulative import diff
-from .linspace_arange import linspace
-from .reduction_arguments import kept
+from .minmax_norms import kept
+from .ranges_and_windows import linspace
 
 __all__ = """
     average cov corrcoef bincount histogram histogram2d histogramdd histogram_bin_edges

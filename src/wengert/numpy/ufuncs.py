@@ -29,9 +29,9 @@ from wengert._engine.tensor.numpy_protocols import fitted, implements_method
 from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
-from . import minmax
+from . import minmax_norms
 from . import reductions as ours
-from .reduction_arguments import NOTHING
+from .minmax_norms import NOTHING
 
 control_flow = LazyModule("wengert._engine.control_flow")
 
@@ -64,10 +64,10 @@ DIRECT: dict[np.ufunc, Callable[..., Any]] = {
     np.multiply: lambda x, axis, dtype, keepdims, initial, where: ours.prod(
         x, axis, dtype, None, keepdims, initial, where
     ),
-    np.maximum: lambda x, axis, dtype, keepdims, initial, where: minmax.max(
+    np.maximum: lambda x, axis, dtype, keepdims, initial, where: minmax_norms.max(
         x, axis, None, keepdims, initial, where
     ),
-    np.minimum: lambda x, axis, dtype, keepdims, initial, where: minmax.min(
+    np.minimum: lambda x, axis, dtype, keepdims, initial, where: minmax_norms.min(
         x, axis, None, keepdims, initial, where
     ),
 }

@@ -1,17 +1,16 @@
 """Optimizers, with PyTorch's names and formulas.
 
-optimizer                 Optimizer: parameter groups, zero_grad, state_dict
+optimizer                 Optimizer: parameter groups, zero_grad, state_dict; ReduceLROnPlateau
 sgd_adam_lion             SGD: gradient descent, momentum, Nesterov; Adam, AdamW; Lion
 adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
 lbfgs                     LBFGS, for deterministic losses
-minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
+minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives;
+                          containers of arrays as vectors
 nonlinear_programs        nlp: constraints and bounds, by Ipopt or trust-constr
 laplace_approximation     laplace: random effects integrated out; laplace_newton their mode
 schedules                 learning-rate schedules
-reduce_on_plateau         ReduceLROnPlateau
-grad_clipping             clip_grad_norm_, clip_grad_value_
-ema                       EMA: exponential moving average of the parameters
-ravel                     containers of arrays as vectors
+clipping_and_averages     clip_grad_norm_, clip_grad_value_; EMA: exponential moving average of the
+                          parameters
 state                     optimizer state as variables of compiled steps
 """
 
@@ -21,13 +20,11 @@ from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import schedules as schedules
 from .adagrad_rmsprop_adadelta import Adadelta, Adagrad, RMSprop
-from .ema import EMA
-from .grad_clipping import clip_grad_norm_, clip_grad_value_
+from .clipping_and_averages import EMA, clip_grad_norm_, clip_grad_value_
 from .laplace_approximation import LaplaceApproximation, StandardErrors, laplace
 from .lbfgs import LBFGS
 from .minimization import least_squares, minimize
-from .optimizer import Optimizer
-from .reduce_on_plateau import ReduceLROnPlateau
+from .optimizer import Optimizer, ReduceLROnPlateau
 from .sgd_adam_lion import SGD, Adam, AdamW, Lion
 
 if TYPE_CHECKING:

@@ -28,11 +28,10 @@ from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.validation import function, words
 from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
-from wengert.scipy.sparse.linalg.determinants import sparse_slogdet
-from wengert.scipy.sparse.linalg.selected_inverse import transposed_inverse
+from wengert.scipy.sparse.linalg.determinants import sparse_slogdet, transposed_inverse
 
 from .laplace_newton import JointFunction, mode_of
-from .ravel import Raveled
+from .minimization import Raveled
 
 _DIFFERENCE = 1e-4  # of the parameters, relative, for the Hessian of the marginal objective
 

@@ -4,17 +4,13 @@
     Stream                                   a key and a position, held by a variable
     Generator, default_rng                   the methods of numpy.random over a stream
 
-keys.py                 key, split, fold_in, bits
-inverse_transform.py    distributions sampled by functions of uniform numbers
-gamma_von_mises.py      gamma and distributions derived from it: beta, dirichlet, t ...; von Mises
-multivariate.py         multivariate normal, points of balls, rotations
-integers_and_choice.py  integers, booleans, permutations, choices
-discrete_counts.py      poisson, binomial, multinomial ...
-parameter_shapes.py     broadcasting of parameters to the shape of the result
-rejection_samplers.py   the proposals of rejection samplers; rejection sampling, element by element
-functions.py            all functions of a key in one namespace
-stream.py               Stream
-generator.py            Generator
+keys.py                 key, split, fold_in, bits; broadcasting of parameters to the shape of the
+result inverse_transform.py    distributions sampled by functions of uniform numbers
+gamma_and_multivariate.py  gamma and distributions derived from it: beta, dirichlet, t ...; von
+Mises; multivariate normal, points of balls, rotations integers_and_counts.py  integers, booleans,
+permutations, choices; poisson, binomial, multinomial ...  rejection_samplers.py   the proposals of
+rejection samplers; rejection sampling, element by element functions.py            all functions of
+a key in one namespace stream.py               Stream generator.py            Generator
 
 The functions return the same numbers in eager mode, in graphs, compiled, under `vmap` and in loops,
 and plain arrays for plain arguments.  The numbers of a stream depend on its seed and on the number

@@ -9,12 +9,10 @@
 
 from wengert._engine.core.lazy_import import exported
 
-from .discrete_counts import *
-from .gamma_von_mises import *
-from .integers_and_choice import *
+from .gamma_and_multivariate import *
+from .integers_and_counts import *
 from .inverse_transform import *
 from .keys import *
-from .multivariate import *
 
-_MODULES = "keys inverse_transform gamma_von_mises multivariate integers_and_choice discrete_counts"
+_MODULES = "keys inverse_transform gamma_and_multivariate integers_and_counts"
 __all__ = exported("wengert.random", _MODULES)

@@ -25,8 +25,7 @@ import scipy  # scipy.special is loaded when it is first used
 from wengert._engine.ops.random import bits as ops
 from wengert._engine.ops.random import tail_functions
 
-from .keys import as_key, as_shape
-from .parameter_shapes import as_floating, parameter, parameters
+from .keys import as_floating, as_key, as_shape, parameter, parameters
 
 __all__ = [
     "uniform",

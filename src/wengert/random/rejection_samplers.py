@@ -33,8 +33,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted
 from wengert._engine.ops.random.bits import TRIALS, blocks, expect_key, raw
 
-from .keys import as_key
-from .parameter_shapes import filled
+from .keys import as_key, filled
 
 __all__ = ["poisson_counts", "binomial_counts", "below"]
 

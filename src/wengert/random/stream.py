@@ -25,9 +25,8 @@ from wengert._engine.ops.random import bits
 from wengert._engine.ops.random import bits as ops
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
-from .keys import as_dtype, as_shape
+from .keys import as_dtype, as_floating, as_shape
 from .keys import key as key_of
-from .parameter_shapes import as_floating
 
 _STEP = np.array([0, 0, 1], np.uint64)
 

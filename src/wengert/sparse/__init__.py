@@ -1,25 +1,23 @@
 """Sparse Jacobians and Hessians: sparsity patterns, colorings, and values.
 
 sparse_derivatives  sparse_jacobian, sparse_hessian, sparsity
-propagation         the dependencies of a graph's outputs, node by node
-rule_context        the view of a node that rules get
-known_values        integers that do not depend on data, such as the counter of a loop
-dependency_sets     the inputs that each element depends on, as a boolean sparse matrix
-arithmetic_rules    rules of elementwise operations, reductions, contractions
-indexing_rules      rules of operations that move elements, and of operations along axes
-control_flow_rules  rules of loops and branches
 exported_derivatives  sparse derivatives of exported functions
-linear_patterns     patterns of linear functions, for implicit differentiation
-coloring            groups of columns or rows that one product computes
-compression         the compiled function from arguments to entries
-node_derivatives    derivatives of a node, with the inputs that they are taken with respect to
+propagation         the dependencies of a graph's outputs, node by node; rules of loops and branches
+rule_context        the view of a node that rules get; the inputs that each element depends on, as a
+                    boolean sparse matrix
+known_values        integers that do not depend on data, such as the counter of a loop
+array_rules         rules of elementwise operations, reductions, contractions; rules of operations
+                    that move elements, and of operations along axes
+coloring            groups of columns or rows that one product computes; patterns of linear
+                    functions, for implicit differentiation
+compression         the compiled function from arguments to entries; the entries of a pattern, from
+                    diagonals; the part of a Hessian of nodes whose operands depend on many inputs
+scattered_entries   derivatives of a node, with the inputs that they are taken with respect to;
+                    derivatives after sums, kept one by one
 diagonal_entries    entries computed without seeds, by diagonals
-scattered_entries   derivatives after sums, kept one by one
-reading_entries     the entries of a pattern, from diagonals
-entry_sums          sums of numbers that belong to the same entry
+entry_order         which entries are computed, and their order; sums of numbers that belong to the
+                    same entry
 element_hessians    Hessians computed by elements, at nodes that are not linear
-coupled_nodes       the part of a Hessian of nodes whose operands depend on many inputs
-entry_order         which entries are computed, and their order
 compiled_plan       Plan: pattern, coloring and program for a function and its argument shapes
 """
 

@@ -1,4 +1,11 @@
-"""Coloring: groups of columns of a sparse matrix that are computed together.
+"""Coloring: groups of columns that are computed together; patterns of linear functions.
+
+    Coloring                the passes
+    color_columns           the coloring of a pattern, in the best of some orders
+    bidirectional_coloring  the same, with some rows set apart
+    least                   a lower bound of the number of passes
+    is_proper               whether no two columns of a color have a common row
+    pattern_of              the pattern of the matrix of a body, for implicit differentiation
 
 Two columns without a common row can be computed as a sum, because each row has an entry in only one
 of them.  So columns of one color take one pass.  The greedy coloring assigns each column the first
@@ -6,21 +13,24 @@ color that none of its rows has; with a bit for each color and row it is linear 
 
 With a few full rows every column would need its own color.  Such rows are *set apart*: each is
 computed by a pass in the other mode (for a symmetric matrix, as a column, by symmetry).
-
-    Coloring                  the passes
-    color_columns             the coloring of a pattern, in the best of some orders
-    bidirectional_coloring    the same, with some rows set apart
-    least                     a lower bound of the number of passes
-    is_proper                 whether no two columns of a color have a common row
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .dependency_sets import Sets, relation
+from wengert._engine.core.graph_classes import Body
+from wengert._engine.core.op import REGISTRY
+from wengert.errors import ShapeError
+
+from .propagation import propagate
+from .rule_context import Sets, nothing, places, relation, size_of, stacked
+
+__all__ = ["color_columns", "operation", "pattern_of"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 CANDIDATES = 6  # numbers of rows to set apart that are tried
@@ -144,3 +154,44 @@ def is_proper(pattern: Sets, coloring: Coloring, symmetric: bool = False) -> boo
     of = coloring.colors[entries.col]
     pairs = entries.row.astype(np.int64) * max(coloring.number, 1) + of
     return bool(np.all(of >= 0)) and len(np.unique(pairs)) == len(pairs)
+
+
+_MODULES = {
+    "linalg.banded_solve": "wengert.scipy.linalg.banded",
+    "sparse.solve": "wengert.scipy.sparse.linalg.solve_operation",
+    "sparse.near_solve": "wengert.scipy.sparse.linalg.near_solve_operation",
+    "scipy_solver": "wengert.scipy.optimize.solver_operation",
+}
+
+
+def operation(name: str) -> Any:
+    """The operation of that name; `lookup` would import all of wengert.scipy to find it."""
+    if name not in REGISTRY:
+        import_module(_MODULES[name])
+    return REGISTRY[name]
+
+
+def pattern_of(body: Body, captured: int) -> Sets | None:
+    """The entries of the matrix of a linear function; None if it is not sparse.
+
+    Parameters
+    ----------
+    body : Body
+        Its inputs after the first `captured` are the vector, its outputs the product.
+    captured : int
+    """
+    vector = body.inputs[captured:]
+    sizes = [size_of(n.spec) for n in vector]
+    columns = sum(sizes)
+    starts = accumulate(sizes, initial=0)
+    given = [places(size, columns, start) for size, start in zip(sizes, starts, strict=False)]
+    try:
+        found = propagate(body, [*[None] * captured, *given], columns)
+    except ShapeError:  # too many entries
+        return None
+    pairs = zip(found, body.outputs, strict=True)
+    sets = stacked(
+        [nothing(size_of(n.spec), columns) if s is None else s for s, n in pairs], columns
+    )
+    sets.sum_duplicates()
+    return sets

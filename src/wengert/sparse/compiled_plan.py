@@ -32,13 +32,12 @@ from wengert._engine.jit.call_signature import is_object
 from wengert._engine.jit.compiled_graph import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
+from . import compression
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
-from .compression import CompressionPasses, entries, has_diagonals_only, summed_entries
-from .coupled_nodes import Division, coupled_part, divided
-from .dependency_sets import Sets, turned, united
 from .element_hessians import DiagonalProduct
 from .entry_order import EntryOrder, Positions
 from .propagation import dependence
+from .rule_context import Sets, turned, united
 
 # From this number of products on, diagonals of the gradient are preferred where it has them: wide
 # stencils, whose diagonals are slices that are summed before they are stored.
@@ -140,10 +139,10 @@ class Plan:
         def values(*args: Any, **kwargs: Any) -> Any:
             call = given.call(args, kwargs)
             if parts is None:
-                some, self._by_passes = entries(call, passes, found.ins, found.outs)
+                some, self._by_passes = compression.entries(call, passes, found.ins, found.outs)
             else:
                 rest = parts.coupled_products(call, args, kwargs)
-                some = summed_entries(call, passes, found.ins, found.outs, rest)
+                some = compression.summed_entries(call, passes, found.ins, found.outs, rest)
             return some if positions.inside is None else _widened(some, positions)
 
         values.__name__ = f"values of {given.what}"
@@ -239,7 +238,8 @@ class Plan:
 
         def probed(*args: Any, **kwargs: Any) -> Any:
             call = self._given.call(args, kwargs)
-            found.append(has_diagonals_only(call, self._passes, self._found.ins, self._found.outs))
+            ins, outs = self._found.ins, self._found.outs
+            found.append(compression.has_diagonals_only(call, self._passes, ins, outs))
             return call.args
 
         built(Graph, probed, *self._specs)
@@ -347,7 +347,7 @@ def _counted(count: int, noun: str) -> str:
 class HessianParts(NamedTuple):
     """How a Hessian is divided, and the plan for the part of its coupled nodes, if it has some."""
 
-    division: Division
+    division: compression.Division
     coupled: Plan | None
 
     def coupled_products(
@@ -368,11 +368,11 @@ def _parts(
 ) -> HessianParts | None:
     """The parts of a Hessian; None if all of it is computed by passes."""
     on_graph = given._replace(fun=found.graph)
-    divisions: list[Division | None] = []
+    divisions: list[compression.Division | None] = []
 
     def probed(*args: Any, **kwargs: Any) -> Any:
         call = on_graph.call(args, kwargs)
-        divisions.append(divided(call, passes))
+        divisions.append(compression.divided(call, passes))
         return call.args
 
     built(Graph, probed, args, kwargs, names=parameter_names(given.fun, len(args)))
@@ -380,7 +380,7 @@ def _parts(
     if division is None or not division.coupled:
         return None if division is None else HessianParts(division, None)
     lower = EntryOrder("csr", None, None, "lower", given.what)
-    part = Given(coupled_part(on_graph.call), 0, None, "auto", False, given.what, lower)
+    part = Given(compression.coupled_part(on_graph.call), 0, None, "auto", False, given.what, lower)
     return HessianParts(division, planned(part, (found.ins, *args), kwargs))
 
 
@@ -407,7 +407,7 @@ def _mode(given: Given, found: TracedFunction) -> str:
 
 def _passes(
     positions: Positions, shape: tuple[int, int], coloring: Coloring, mode: str, given: Given
-) -> CompressionPasses:
+) -> compression.CompressionPasses:
     """The seeds, and the position of each entry in the results.
 
     `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; rows set apart
@@ -431,15 +431,15 @@ def _passes(
     if given.symmetric:
         places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
         places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
-        return CompressionPasses(
+        return compression.CompressionPasses(
             np.concatenate([seeds, units]), units[:0], places, rows, columns, True, limit
         )
     by_themselves = number[i] * across + j
     if mode == "fwd":  # rows set apart come second
         places = np.where(number[i] >= 0, count * down + by_themselves, places)
-        return CompressionPasses(seeds, units, places, rows, columns, False, limit)
+        return compression.CompressionPasses(seeds, units, places, rows, columns, False, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)
-    return CompressionPasses(units, seeds, places, rows, columns, False, limit)
+    return compression.CompressionPasses(units, seeds, places, rows, columns, False, limit)
 
 
 def _widened(some: Any, positions: Positions) -> Any:

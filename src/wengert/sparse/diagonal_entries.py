@@ -35,12 +35,10 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
 from wengert._engine.core.uniform_arrays import uniform
 
-from . import arithmetic_rules, indexing_rules
-from .dependency_sets import Numbers
-from .node_derivatives import Diagonal, Scattered
+from . import array_rules
 from .propagation import rule_of
-from .rule_context import NodeContext, size_of
-from .scattered_entries import added_entries, pushed_entries
+from .rule_context import NodeContext, Numbers, size_of
+from .scattered_entries import Diagonal, Scattered, added_entries, pushed_entries
 
 Side = list[Diagonal | Scattered] | None
 
@@ -152,18 +150,18 @@ class PushedDiagonals:
         if type(self._node.spec) is not Spec or not op.has_jvp:
             return None
         rule = rule_of(op)
-        if rule is arithmetic_rules.elementwise:
+        if rule is array_rules.elementwise:
             return self._elementwise()
-        if rule in (indexing_rules.choosing, indexing_rules.placed):
-            numbers = indexing_rules.numbers_of(self._ctx)
+        if rule in (array_rules.choosing, array_rules.placed):
+            numbers = array_rules.numbers_of(self._ctx)
             return None if numbers is None else self._moved(numbers)
-        if rule is indexing_rules.identity:
+        if rule is array_rules.identity:
             return self._moved(self._ctx.numbers(0))
-        if rule is indexing_rules.adding:
+        if rule is array_rules.adding:
             return self._added()
         if op.name in ("sum", "mean"):
             return self._summed(limit)
-        if rule is arithmetic_rules.contraction:
+        if rule is array_rules.contraction:
             return self._contracted(limit)
         return None
 
@@ -218,7 +216,7 @@ class PushedDiagonals:
 
     def _added(self) -> list[Diagonal] | None:
         """Move elements to distinct positions."""
-        groups = indexing_rules.groups_of(self._ctx)
+        groups = array_rules.groups_of(self._ctx)
         if groups is None or len(np.unique(groups)) < groups.size:
             return None
         made = []
@@ -277,7 +275,7 @@ class PushedDiagonals:
                     dot = lookup("einsum")(*parts, subscripts=(*left, result))
                     by = _slice(diagonal.by, words[k], fixed)
                     axes = [left[k].index(c) if c in left[k] else None for c in result]
-                    by = np.broadcast_to(arithmetic_rules.placed_axes(by, axes), ctx.shape)
+                    by = np.broadcast_to(array_rules.placed_axes(by, axes), ctx.shape)
                     group = _group(together, by, bool(np.all(by >= 0)), 1)
                     group.add(0, settle(dot, self._node, True))
         return [Diagonal(g.by, g.dots[0], g.clean) for g in together]

@@ -11,7 +11,7 @@ are at known positions, those of the numbers of the two diagonals.  Products wit
 are summed element by element, in one loop; then each is added to its entry, in a fixed order.
 
 Nodes that are not elementwise, or whose operands depend on many inputs, are *coupled*: their part
-of the Hessian is computed by passes (coupled_nodes.py).
+of the Hessian is computed by passes (compression.py).
 
     second_order        the products, and the coupled nodes
     Curvature           these
@@ -41,23 +41,23 @@ from wengert._engine.core.tracing import derivation
 from wengert._engine.core.uniform_arrays import uniform
 from wengert._engine.kinds.elementwise import Elementwise, strong_zero
 
-from . import arithmetic_rules, indexing_rules
-from .dependency_sets import Numbers
+from . import array_rules
 from .diagonal_entries import DiagonalGroup, PushedDiagonals, Side
-from .entry_sums import summed_at
-from .node_derivatives import Diagonal
+from .entry_order import summed_at
 from .propagation import rule_of
+from .rule_context import Numbers
+from .scattered_entries import Diagonal
 
 LEAVES = 24  # diagonals of a node, beyond which it is coupled
 SUMMANDS = 128  # of a sum or product, before diagonals with equal numbers are joined
 LINEAR_RULES = (
-    indexing_rules.choosing,
-    indexing_rules.placed,
-    indexing_rules.identity,
-    indexing_rules.adding,
-    indexing_rules.added,
-    indexing_rules.sums,
-    arithmetic_rules.linear,
+    array_rules.choosing,
+    array_rules.placed,
+    array_rules.identity,
+    array_rules.adding,
+    array_rules.added,
+    array_rules.sums,
+    array_rules.linear,
 )
 LINEAR_REDUCTIONS = ("sum", "mean")
 
@@ -200,7 +200,7 @@ class _Traversal:
     ) -> bool:
         """Note the part of a node; False if it is a coupled one."""
         op: Any = node.op
-        if rule_of(op) is arithmetic_rules.elementwise and isinstance(op, Elementwise):
+        if rule_of(op) is array_rules.elementwise and isinstance(op, Elementwise):
             seconds, is_singular = second_partials(node, active)
             if not seconds:
                 return True
@@ -250,7 +250,7 @@ def _is_linear(node: Node, active: Sequence[int]) -> bool:
     rule = rule_of(op)
     if op.name in LINEAR_REDUCTIONS:
         return True
-    if rule is arithmetic_rules.contraction:
+    if rule is array_rules.contraction:
         return len(active) == 1
     return rule in LINEAR_RULES and op.name not in ("cumprod", "recurrence", "running")
 

@@ -1,23 +1,30 @@
-"""The entries that are asked for, and their order: rows, columns, a triangle, or given positions.
+"""The entries that are asked for, their order, and sums of numbers of the same entry.
+
+    EntryOrder  the options of the user, checked
+    Positions   rows and columns of the entries, in order, and which of them are in the pattern
+    summed_at   for each wanted key the sum of the numbers with that key
 
 Solvers store matrices in their own way: SuperLU in compressed columns, Ipopt as lists of rows and
 columns of the lower triangle.  The vector of entries is computed in that order, so that it can be
 passed on without a permutation.
 
-    EntryOrder      the options of the user, checked
-    Positions       rows and columns of the entries, in order, and which of them are in the pattern
+Each number is added to its entry, one array after the other.  The positions are known when the plan
+is made, and one thread adds, so the bits of a result repeat.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array
 
+from wengert._engine.core.op import lookup
+from wengert._engine.ops.indexing.template import IndexSlot
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from .dependency_sets import Numbers, Sets
+from .rule_context import Numbers, Sets
 
 ORDERS = ("csr", "csc", "coo")
 TRIANGLES = (None, "lower", "upper")
@@ -165,3 +172,35 @@ def _integers(given: Any, name: str, what: str) -> Numbers:
             f"{numbers.shape}{at(user_line())}."
         )
     return numbers.astype(np.int64)
+
+
+def summed_at(parts: Sequence[tuple[Numbers, Any]], wanted: Numbers) -> Any:
+    """For each wanted key the sum of the numbers with that key; zero if there are none.
+
+    Parameters
+    ----------
+    parts : sequence of (keys, vector)
+        Numbers, with the key of each; -1 for none. Keys that are not wanted are ignored.
+    wanted : ndarray of int
+        May repeat keys.
+
+    Returns
+    -------
+    tensor, or None if no number is wanted
+    """
+    keys, first, back = np.unique(wanted, return_index=True, return_inverse=True)
+    # Each key is summed at its own position, if it is wanted once.
+    alone = len(keys) == len(wanted)
+    place = first if alone else np.arange(len(keys))
+    total: Any = None
+    for of_part, value in parts:
+        at = np.minimum(np.searchsorted(keys, of_part), len(keys) - 1)
+        kept = np.flatnonzero(keys[at] == of_part)
+        if not kept.size:
+            continue
+        chosen, targets = value if kept.size == len(at) else value[kept], place[at[kept]]
+        if total is None:
+            total = lookup("scatter")(chosen, targets, index=IndexSlot(0), shape=(len(keys),))
+        else:
+            total = lookup("scatter_add")(total, chosen, targets, index=IndexSlot(0))
+    return total if alone or total is None else total[back]

@@ -1,4 +1,9 @@
-"""Derivatives that are kept one by one: after sums, and additions at index arrays.
+"""The derivatives of a node: diagonals, and numbers that are kept one by one after sums.
+
+    Diagonal        one derivative for each element of the node (diagonal_entries.py)
+    Scattered       any number for each element, one by one
+    added_entries   of a node that adds elements, from the diagonals of its operand
+    pushed_entries  of a node, from those of its operands
 
 Where many elements are added to one, a node has as many derivatives as there are summands, and they
 are no diagonals.  Each is kept as a number with two positions: the element of the node, and the
@@ -6,15 +11,12 @@ input element.  Nothing is summed before the entries are read.
 
 Operations that move elements copy positions; elementwise operations multiply each derivative by the
 partial at its element; a further sum moves its element.
-
-    added_entries    of a node that adds elements, from the diagonals of its operand
-    pushed_entries   of a node, from those of its operands
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +25,35 @@ from wengert._engine.autodiff.reverse import handles_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.reduction import kept_shape
 
-from . import arithmetic_rules, indexing_rules
-from .dependency_sets import Numbers
-from .node_derivatives import Diagonal, Scattered
+from . import array_rules
 from .propagation import rule_of
-from .rule_context import NodeContext, size_of
+from .rule_context import NodeContext, Numbers, size_of
+
+
+class Diagonal(NamedTuple):
+    """For each element of a node one derivative, and its input element; -1 for none.
+
+    clean : whether the derivative is exactly zero where there is none, so that it may be added to
+        others; a zero that has been multiplied may be 0 * inf.
+    """
+
+    by: Numbers
+    dot: Any
+    clean: bool = True
+
+
+class Scattered(NamedTuple):
+    """Derivatives of elements of a node.
+
+    at : the element of the node, in C order; -1 for none.
+    by : the input element that it is taken with respect to; -1 for none.
+    dot : the derivatives, a vector.
+    """
+
+    at: Numbers
+    by: Numbers
+    dot: Any
+
 
 REDUCTIONS = ("sum", "mean")
 
@@ -51,8 +77,8 @@ def _groups(ctx: NodeContext) -> Numbers | None:
         kept = kept_shape(shape, ctx.params.get("axis"))
         numbers = np.arange(size_of(ctx.node.spec)).reshape(kept)
         return np.broadcast_to(numbers, shape).ravel()
-    if rule_of(ctx.op) is indexing_rules.adding:
-        groups = indexing_rules.groups_of(ctx)
+    if rule_of(ctx.op) is array_rules.adding:
+        groups = array_rules.groups_of(ctx)
         return None if groups is None else groups.ravel()
     return None
 
@@ -82,11 +108,11 @@ def pushed_entries(
     rule = rule_of(ctx.op)
     if ctx.node.spec.dtype.kind == "c" or not ctx.op.has_jvp:
         return None
-    if rule is arithmetic_rules.elementwise:
+    if rule is array_rules.elementwise:
         return _elementwise(ctx, sides, plan, stem, limit)
-    if rule in (indexing_rules.choosing, indexing_rules.placed):
-        return _moved(ctx, sides, indexing_rules.numbers_of(ctx), limit)
-    if rule is indexing_rules.identity:
+    if rule in (array_rules.choosing, array_rules.placed):
+        return _moved(ctx, sides, array_rules.numbers_of(ctx), limit)
+    if rule is array_rules.identity:
         made = _moved(ctx, sides, ctx.numbers(0), limit)
         return None if made is None else [s._replace(dot=_divided(ctx, s.dot)) for s in made]
     groups = _groups(ctx)

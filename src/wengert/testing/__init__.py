@@ -2,9 +2,8 @@
 
 grad_checks         check_grads: derivatives of a function, both modes, any order; numerical
                     derivatives with extrapolation
-op_checks           check_op: all laws of one operation
+op_checks           check_op: all laws of one operation; check_traced: a function and its graph
 pairs               check_pairs: compositions of two elementwise operations
-traced_checks       check_traced: a function and its graph
 mpmath_oracle       mpmath as the reference of elementwise values
 array_api           the array API standard over tensors, for its public test suite
 laws/               the properties that every operation must have, one function each
@@ -14,9 +13,8 @@ from wengert._engine.core.lazy_import import public_dir
 
 from . import laws as _laws  # registers the laws  # noqa: F401
 from .grad_checks import check_grads
-from .op_checks import OpReport, check_op
+from .op_checks import OpReport, check_op, check_traced
 from .pairs import PairReport, check_pairs
-from .traced_checks import check_traced
 
 __all__ = ["OpReport", "PairReport", "check_grads", "check_op", "check_pairs", "check_traced"]
 

@@ -39,7 +39,7 @@ def test_every_leaf_is_found():
 
 LATE = """
     wengert.show wengert._engine.serialization.save_load wengert.extend wengert.nn
-    wengert._engine.diagnostics wengert.extend.op_classes.backend
+    wengert._engine.diagnostics wengert.extend.op_classes.transformers
     wengert._engine.backends.cost_report wengert._engine.backends.interpreter_profile
     wengert._engine.backends.llvm.profile.program_summary
     wengert._engine.backends.llvm.kernels.linalg.lu_solve

@@ -7,7 +7,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import lookup
-from wengert.scipy.linalg.lu_cho_solve import exchanges
+from wengert.scipy.linalg.lu_ldl_cho_solve import exchanges
 
 from .kernel_driver import Compiled, agree, run
 

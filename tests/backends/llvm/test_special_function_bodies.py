@@ -14,8 +14,8 @@ from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
 from wengert.scipy.special import bessel_order_derivatives, hypergeometric
-from wengert.scipy.special.derivative_families import FunctionFamily
-from wengert.scipy.special.traced_loops import repeat
+from wengert.scipy.special.register import FunctionFamily
+from wengert.scipy.special.series_and_quadrature import repeat
 
 assert special
 NATIVE = [op for op in REGISTRY.values() if isinstance(op, FunctionFamily) and op.native]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wengert.nn.training.checkpoints import Checkpoint, read_checkpoint
+from wengert.nn.training.callbacks import Checkpoint, read_checkpoint
 
 FOLDER, TIMES = Path(sys.argv[1]), int(sys.argv[2])
 SOME = 5

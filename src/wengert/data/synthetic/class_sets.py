@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
 
-from ..rng_state import as_generator
+from ..samplers import as_generator
 
 Array = np.ndarray[Any, Any]
 Pair = tuple[Array, Array]

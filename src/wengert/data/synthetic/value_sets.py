@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
 
-from ..rng_state import as_generator
+from ..samplers import as_generator
 from .class_sets import Array, Pair, finished, sample_count
 
 

@@ -2,8 +2,7 @@
 
 op.py            Op, deriv: expressions and their derivatives by adjoints
 library.py       predefined ops, and Python's operators on ops
-transformers.py  Transformer: runs a graph of ops
-backend.py       Transformed: a transformer as a backend
+transformers.py  Transformer: runs a graph of ops; Transformed: a transformer as a backend
 """
 
 from . import library

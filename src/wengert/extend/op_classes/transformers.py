@@ -1,4 +1,4 @@
-"""Transformers: backends for graphs of ops, by name.
+"""Transformers: backends for graphs of ops, by name; transformers as backends of graphs.
 
     transformer = make_transformer("numpy")
     compute = transformer.computation(outputs, *placeholders)
@@ -10,6 +10,9 @@ is an error that names operation and transformer.  A subclass of `Transformer` w
 
     "numpy"     arrays and tensors; on tensors every op becomes a node of the tape
     "python"    Python's operators, for numbers of any type: fractions, decimals
+
+So a transformer can run a graph node by node (`Transformed`); for nodes of op classes, their
+`transform` is called.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.interpreter import Interpreter
 from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.op import Op as EngineOp
 from wengert._engine.core.op import lookup
 from wengert._engine.core.user_functions import signature_of
 from wengert.errors import OperandError, RegistryError, at, user_line
@@ -37,6 +42,8 @@ from ..style_adapter import (
     params_key,
 )
 from .op import Op, Placeholder, adjoints_of, ordered_ops, twin_of
+
+__all__ = ["Transformer", "TransformerComputation", "make_transformer", "transformer_choices"]
 
 TRANSFORMERS: dict[str, type[Transformer]] = {}
 
@@ -330,4 +337,35 @@ class OpOperation(UserOperation):
         return self.line(len(values), params).contributions(t, out, *values)
 
 
-__all__ = ["TransformerComputation", "Transformer", "make_transformer", "transformer_choices"]
+class Transformed(Interpreter):
+    """Runs a graph by the methods of a transformer.
+
+    Parameters
+    ----------
+    transformer : Transformer or str
+        A transformer, or its name.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> x = wg.input("x")
+    >>> f = wg.computation(x * x + 1.0, x, backend=wg.backends.Transformed("python"))
+    >>> float(f(3.0))
+    10.0
+    """
+
+    def __init__(self, transformer: Transformer | str) -> None:
+        if isinstance(transformer, str):
+            transformer = make_transformer(transformer)
+        self.transformer = transformer
+        self.name = f"transformer {transformer.transformer_name}"
+
+    def function(self, op: EngineOp) -> Callable[..., Any] | None:
+        """The method of the transformer with the name of the operation."""
+        if isinstance(op, OpNode):
+            return lambda *xs: self.transformer.implementation(op.op, xs)
+        if isinstance(op, OpOperation):
+            return lambda *xs, **params: self.transformer.implementation(
+                op.line(len(xs), params).op, xs
+            )
+        return getattr(self.transformer, op.name, None)

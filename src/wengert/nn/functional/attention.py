@@ -22,7 +22,7 @@ from wengert.errors import DtypeError, ShapeError, at, user_line
 from wengert.numpy import arange
 
 from .activations import softmax
-from .dropouts import dropout
+from .linear_dropout_embedding import dropout
 
 __all__ = ["scaled_dot_product_attention"]
 

@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.ops.casts import astype
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
-from .window_options import array_of
+from .conv import array_of
 
 __all__ = ["affine_grid", "grid_sample"]
 

@@ -27,7 +27,7 @@ from wengert._engine.ops.neural.pooling import max_pool, max_pool_indices, sum_p
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.numpy import take
 
-from .window_options import Option, by_dimension, per_axis, with_samples
+from .conv import Option, by_dimension, per_axis, with_samples
 
 __all__ = """
     max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_max_pool1d

@@ -1,15 +1,12 @@
 """Layers, with PyTorch's names, arguments and initial values.
 
-linear_and_shape     Linear, Bilinear, Flatten ...
+linear_dropout_embedding  Linear, Bilinear, Flatten ...; Dropout, AlphaDropout ...; Embedding
 activations          ReLU, Softmax ...
-conv                 Conv1d ... ConvTranspose3d
-spatial              layers over 1, 2 and 3 dimensions from one class
+conv                 Conv1d ... ConvTranspose3d; layers over 1, 2 and 3 dimensions from one class
 padding              ZeroPad1d ... CircularPad3d
 pooling              MaxPool1d ... LPPool3d; MaxUnpool1d ... MaxUnpool3d
 resampling           Upsample, PixelShuffle, Fold ...
 normalization        BatchNorm2d, LayerNorm ...
-dropout              Dropout, AlphaDropout ...
-embedding            Embedding
 positional_encoding  positional encodings, rotary embeddings
 recurrent            RNN, GRU, LSTM; several layers and both directions over a sequence
 recurrent_cells      RNNCell, GRUCell, LSTMCell
@@ -25,9 +22,7 @@ from wengert._engine.core.lazy_import import exported
 
 from .activations import *
 from .conv import *
-from .dropout import *
-from .embedding import *
-from .linear_and_shape import *
+from .linear_dropout_embedding import *
 from .losses import *
 from .multihead_attention import *
 from .normalization import *
@@ -40,8 +35,7 @@ from .resampling import *
 from .transformer import *
 
 _MODULES = """
-    activations conv dropout embedding linear_and_shape losses multihead_attention
-    normalization padding pooling positional_encoding recurrent recurrent_cells resampling
-    transformer 
+    activations conv linear_dropout_embedding losses multihead_attention normalization padding
+    pooling positional_encoding recurrent recurrent_cells resampling transformer
 """
 globals()["__all__"] = exported(__name__, _MODULES)

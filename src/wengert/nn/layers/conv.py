@@ -1,9 +1,15 @@
-"""Convolution layers: Conv1d, Conv2d, Conv3d and their transposes.
+"""Layers over 1, 2 and 3 dimensions from one class; convolution layers and their transposes.
 
-Names, orders of arguments, initial values and parameters are PyTorch's, so that its state_dicts
-load: weight of shape (out_channels, in_channels / groups, *kernel), for transposed convolutions
-(in_channels, out_channels / groups, *kernel), and bias of shape (out_channels,).  Options are
-checked when a layer is made, shapes when it is called.  The computation is in functional/conv.py.
+    class _MaxPool(Spatial): ...          parameters and behavior, with a docstring template
+    class MaxPool1d(_MaxPool): axes = 1   a number of dimensions; completes the docstring
+
+The placeholders of templates are described in functional/conv.py.
+
+For convolutions, names, orders of arguments, initial values and parameters are PyTorch's, so that
+its state_dicts load: weight of shape (out_channels, in_channels / groups, *kernel), for transposed
+convolutions (in_channels, out_channels / groups, *kernel), and bias of shape (out_channels,).
+Options are checked when a layer is made, shapes when it is called.  The computation is in
+functional/conv.py.
 """
 
 from __future__ import annotations
@@ -18,12 +24,28 @@ from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .. import init
-from ..functional.conv import conv_nd, conv_transpose_nd
-from ..functional.window_options import AXES, Option, pads, per_axis
+from ..functional.conv import AXES, Option, conv_nd, conv_transpose_nd, documented, pads, per_axis
+from ..module import Module
 from ..parameter import Parameter
-from .spatial import Spatial
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
+
+class Spatial(Module):
+    """Base of layers over `axes` dimensions; fills in the docstring template of its subclasses."""
+
+    axes: Any
+    _template = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__
+        if "<n>" in (own.get("__doc__") or ""):
+            cls._template, cls.__doc__ = cls.__doc__ or "", None
+        elif "axes" in own and cls.__mro__[1].__dict__.get("_template"):
+            sections = cls._template.partition("\n\n")[2]
+            cls.__doc__ = f"{cls.__doc__}\n\n{documented(sections, cls.axes)}"
+
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 

@@ -30,7 +30,7 @@ from ..functional.attention import (
 )
 from ..module import Module
 from ..parameter import Parameter
-from .linear_and_shape import Linear
+from .linear_dropout_embedding import Linear
 
 __all__ = ["MultiheadAttention"]
 

@@ -6,7 +6,7 @@
     ReplicationPad   the first and last elements
     CircularPad      the elements of the other end
 
-The computation is in functional/padding.py.
+The computation is in functional/padding_rearrangement.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from wengert._engine.core.handle import shape_of
 from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..functional.padding import pad
-from ..functional.window_options import AXES
-from .spatial import Spatial
+from ..functional.conv import AXES
+from ..functional.padding_rearrangement import pad
+from .conv import Spatial
 
 __all__ = [
     "CircularPad1d",

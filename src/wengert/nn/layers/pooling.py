@@ -8,9 +8,7 @@
     MaxUnpool          values at the positions of the maxima, zeros elsewhere
 
 Names, orders of arguments and reprs are PyTorch's.  The computation is in
-functional/pooling.py and functional/pooling.py.
-
-The computation is in functional/unpooling.py.
+functional/pooling.py and functional/resampling.py (unpooling).
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..functional.conv import Option, per_axis
 from ..functional.pooling import (
     adaptive_avg_pool_nd,
     adaptive_max_pool_nd,
@@ -25,9 +24,8 @@ from ..functional.pooling import (
     lp_pool_nd,
     max_pool_nd,
 )
-from ..functional.unpooling import max_unpool_nd
-from ..functional.window_options import Option, per_axis
-from .spatial import Spatial
+from ..functional.resampling import max_unpool_nd
+from .conv import Spatial
 
 __all__ = """
     AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d

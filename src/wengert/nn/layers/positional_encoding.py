@@ -21,7 +21,7 @@ from wengert.numpy import arange
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
-from .linear_and_shape import Dropout
+from .linear_dropout_embedding import Dropout
 
 __all__ = [
     "LearnedPositions",

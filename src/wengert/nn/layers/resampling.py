@@ -4,7 +4,7 @@
     PixelShuffle PixelUnshuffle ChannelShuffle           channels and positions
     Fold Unfold                                          windows as columns, and back
 
-The functions are in functional/resampling.py and functional/rearrangement.py.
+The functions are in functional/resampling.py and functional/padding_rearrangement.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from wengert.errors import ArgumentError, at, user_line
 
 from .. import functional as F
-from ..functional.window_options import Option
+from ..functional.conv import Option
 from ..module import Module
 
 __all__ = [

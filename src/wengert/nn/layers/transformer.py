@@ -28,8 +28,7 @@ from wengert.random import Stream
 from .. import init
 from ..functional.activations import gelu, relu
 from ..module import Module
-from .dropout import Dropout
-from .linear_and_shape import Linear
+from .linear_dropout_embedding import Dropout, Linear
 from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
 

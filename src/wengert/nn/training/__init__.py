@@ -3,28 +3,24 @@
 fit                 fit; start reading here
 trainer             the training loop
 train_step          one compiled training step
-processes           training with several processes
-common_start        its beginning
 batch_iteration     data as a repeatable iterable of batches
+processes           training with several processes; common_start its beginning
 evaluation          evaluate: loss and metrics without updates; metrics averaged over samples
-history             History: the recorded figures
-callbacks           Callback, EarlyStopping, OnPlateau
-checkpoints         Checkpoint, read_checkpoint
-training_state      the complete state of a training run, saved and restored
+training_state      History: the recorded figures; the complete state of a training run, saved and
+                    restored
+callbacks           Callback, EarlyStopping, OnPlateau; Checkpoint, read_checkpoint
 loggers             JSONLines, TensorBoard; TensorBoard's file format
-nan_report          finds the operation that produced the first NaN
-keyboard_interrupt  Ctrl-C
+interruptions       finds the operation that produced the first NaN; Ctrl-C
 """
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .callbacks import EarlyStopping, OnPlateau
-from .checkpoints import Checkpoint, read_checkpoint
+from .callbacks import Checkpoint, EarlyStopping, OnPlateau, read_checkpoint
 from .evaluation import accuracy, evaluate
 from .fit import fit
-from .history import History
 from .loggers import JSONLines, TensorBoard
 from .trainer import Callback, Run
+from .training_state import History
 
 __all__ = [
     "Callback",

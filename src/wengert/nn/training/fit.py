@@ -18,13 +18,12 @@ from ...errors import ArgumentError, StructureError, at, user_line
 from ...optim import EMA, Adam, Optimizer, ReduceLROnPlateau
 from ..module import Module
 from .batch_iteration import BatchSource
-from .callbacks import OnPlateau
-from .checkpoints import Checkpoint, read_checkpoint
+from .callbacks import Checkpoint, OnPlateau, read_checkpoint
 from .evaluation import Metric, chosen
-from .history import History
 from .loggers import log_of
 from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
+from .training_state import History
 
 # In wengert-extras, as wengert.distributed, which they import.
 _processes = LazyModule("wengert.nn.training.processes")

@@ -31,11 +31,9 @@ from wengert.optim import Optimizer
 from ..module import Module
 from .batch_iteration import BYTES, FLAG, OWN, BatchSource, size_of
 from .evaluation import Mean, Metric, figures_of, measured, metrics_of, modes
-from .history import History
-from .keyboard_interrupt import Interrupts
-from .nan_report import StepReplay
+from .interruptions import Interrupts, StepReplay
 from .train_step import TrainingSteps
-from .training_state import captured, put_back
+from .training_state import History, captured, put_back
 
 if TYPE_CHECKING:
     from .processes import Processes

@@ -1,7 +1,7 @@
 """NumPy's `linalg`, for arrays and tensors.
 
-decompositions    cholesky, qr, eig, eigh, svd, eigvals, svdvals ...
-linear_solve      solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
+decompositions_and_solve  cholesky, qr, eig, eigh, svd, eigvals, svdvals ...; solve, inv, det,
+                          slogdet, pinv, lstsq, tensorsolve, tensorinv
 norms_and_powers  norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
 
 For plain arrays the results are exactly NumPy's; with a tensor among the arguments the result is a
@@ -23,17 +23,24 @@ from wengert._engine.ops.linalg.results import (
 from ..matmul_einsum import linalg_cross as cross
 from ..matmul_einsum import matmul, outer, tensordot, vecdot
 from ..shape_manipulation import matrix_transpose
-from .decompositions import (
+from .decompositions_and_solve import (
     cholesky,
+    det,
     eig,
     eigh,
     eigvals,
     eigvalsh,
+    inv,
+    lstsq,
+    pinv,
     qr,
+    slogdet,
+    solve,
     svd,
     svdvals,
+    tensorinv,
+    tensorsolve,
 )
-from .linear_solve import det, inv, lstsq, pinv, slogdet, solve, tensorinv, tensorsolve
 from .norms_and_powers import (
     cond,
     diagonal,

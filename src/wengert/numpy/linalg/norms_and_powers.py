@@ -27,7 +27,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, spread
 from wengert._engine.tensor.numpy_protocols import deliver
 from wengert.errors import ArgumentError, DtypeError, MatrixError, ShapeError, at, user_line
 
-from .. import norms
+from .. import minmax_norms
 from ..creation import eye
 
 Ord = float | str | None
@@ -71,13 +71,13 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
     x = as_array(x)
     if axis is None:
         if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
-            return norms.vector_norm(x, 2, None, keepdims)
+            return minmax_norms.vector_norm(x, 2, None, keepdims)
         axis = tuple(range(x.ndim))
     axes = axis if isinstance(axis, tuple) else (operator.index(axis),)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise _unknown(ord, "vectors")
-        return norms.vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+        return minmax_norms.vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
     raise ShapeError(
@@ -98,7 +98,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     if row == column:
         raise ShapeError(f"norm of a matrix in axes {axes}: they are the same{at(user_line())}.")
     if ord in ("f", "fro", 1, -1, math.inf, -math.inf):
-        return norms.matrix_norm(x, ord, (row, column), keepdims)
+        return minmax_norms.matrix_norm(x, ord, (row, column), keepdims)
     pick: Any = {2: np.max, -2: np.min, "nuc": nuclear_norm}.get(ord)
     if pick is None:
         raise _unknown(ord, "matrices")
@@ -129,7 +129,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: fl
     keepdims : bool, default False
     ord : float, default 2
     """
-    return norms.vector_norm(as_array(x), ord, axis, keepdims)
+    return minmax_norms.vector_norm(as_array(x), ord, axis, keepdims)
 
 
 @counterpart(np.linalg.matrix_norm)

@@ -21,16 +21,15 @@ from wengert._engine.core.validation import function as check_function
 from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, ShapeError, at, user_line
-from wengert.optim.ravel import Raveled
+from wengert.optim.minimization import Raveled
 from wengert.scipy.dispatch import floating
-from wengert.scipy.optimize.constraints import bounds_of
+from wengert.scipy.optimize.minimize_solver import bounds_of
 from wengert.scipy.optimize.solver_operation import SolverOptions
 
 from . import ipopt
 from .constraint_forms import ConstraintList, element_names
-from .problem_data import SolverSettings
+from .problem_data import Multipliers, NLPResult, SolverSettings
 from .program import ProgramSolution, Traced, solved
-from .result import Multipliers, NLPResult
 
 METHODS = ("ipopt", "trust-constr")
 _SCALED = ("fun", "x", "constraints")

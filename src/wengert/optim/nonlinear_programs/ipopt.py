@@ -18,9 +18,16 @@ import numpy as np
 from wengert._engine.backends.llvm.abi import ipopt_callbacks as words
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
-from .compiled_functions import CompiledFunctions, entries_of, plain_operands
-from .problem_data import ProblemData, SolverSettings, Stopwatch, as_progress
-from .result import ProgramOutcome
+from .problem_data import (
+    CompiledFunctions,
+    ProblemData,
+    ProgramOutcome,
+    SolverSettings,
+    Stopwatch,
+    as_progress,
+    entries_of,
+    plain_operands,
+)
 
 _NAMES = ("f", "grad_f", "g", "jac_g", "h")
 _MESSAGES = {

@@ -40,9 +40,14 @@ from scipy.sparse.linalg import MatrixRankWarning, spsolve
 
 from wengert.scipy.sparse.linalg.solve_operation import sparse_solve
 
-from .compiled_functions import CompiledFunctions, ProgramFunctions, compiled_functions, entries_of
-from .problem_data import ProblemData
-from .result import ProgramOutcome
+from .problem_data import (
+    CompiledFunctions,
+    ProblemData,
+    ProgramFunctions,
+    ProgramOutcome,
+    compiled_functions,
+    entries_of,
+)
 
 
 def is_active(multipliers: Any, lower: Any, upper: Any) -> tuple[Any, Any]:

@@ -40,12 +40,9 @@ from wengert._engine.implicit.roots import Root
 from wengert._engine.implicit.solver_calls import solver_call
 from wengert.scipy.optimize.optimality import minimal_value_of
 
-from .compiled_functions import ProgramFunctions, as_handle
 from .newton_steps import SparseConditions, is_active
-from .problem_data import SolverSettings
-from .result import ProgramOutcome
-from .solve_program import solve_program
-from .solver_operation import leaves_of, nonlinear_program
+from .problem_data import ProgramFunctions, ProgramOutcome, SolverSettings, as_handle
+from .solve_program import leaves_of, nonlinear_program, solve_program
 
 _LIMITS = 4
 _DENSE_SIZE = 300  # equations up to which the linear system of a derivative is dense

@@ -1,9 +1,8 @@
 """The functions of scipy.fft, for arrays and tensors.
 
-fft_functions  fft, ifft, rfft ... in one and several dimensions
+fourier_and_hankel  fft, ifft, rfft ... in one and several dimensions; fht, ifht
 dct_dst        dct, idct, dst, idst, dctn ...; cosine and sine transforms as Fourier transforms, for
                native code
-fast_hankel    fht, ifht
 
 Functions without differentiable arguments (next_fast_len, workers) are those of SciPy.
 """
@@ -18,10 +17,9 @@ from scipy.fft import set_workers as set_workers
 from wengert._engine.core.lazy_import import exported, public_dir
 
 from .dct_dst import *
-from .fast_hankel import *
-from .fft_functions import *
+from .fourier_and_hankel import *
 
-_MODULES = "dct_dst fast_hankel fft_functions"
+_MODULES = "dct_dst fourier_and_hankel"
 globals()["__all__"] = sorted(
     [
         *exported(__name__, _MODULES),

@@ -2,19 +2,15 @@
 
 sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb; fixed_quad,
                      newton_cotes
-quad                 quad
-quad_vec             quad_vec
+quad                 quad, quad_vec
 nquad                nquad, dblquad, tplquad
-tanhsinh             tanhsinh
-cubature             cubature
+cubature_tanhsinh    cubature, tanhsinh
 integral_rule        an integral by SciPy, and its derivatives
 moving_jumps         jumps of integrands whose positions depend on parameters
 integral_operation   SciPy's routines as one operation
 native_integral      quad as native code
-compiled_integrand   integrands as machine code
-sampled_integrand    integrals of functions that cannot be traced
-solve_ivp            solve_ivp; ivp the methods, their loop and its events
-last_step            the steps of solve_ivp in a graph, of which only the last is known
+integrands           integrands as machine code; integrals of functions that cannot be traced
+solve_ivp            solve_ivp, also in a graph where only the last step is known; ivp/ the methods
 lsoda                solve_ivp by SciPy's own loop
 odeint               odeint
 
@@ -24,11 +20,10 @@ functions with respect to the limits and everything that the function depends on
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .cubature import cubature
+from .cubature_tanhsinh import cubature, tanhsinh
 from .nquad import dblquad, nquad, tplquad
 from .odeint import odeint
-from .quad import quad
-from .quad_vec import quad_vec
+from .quad import quad, quad_vec
 from .sampled import (
     cumulative_simpson,
     cumulative_trapezoid,
@@ -39,7 +34,6 @@ from .sampled import (
     trapezoid,
 )
 from .solve_ivp import solve_ivp
-from .tanhsinh import tanhsinh
 
 __all__ = [
     "cubature",

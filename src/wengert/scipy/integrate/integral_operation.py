@@ -34,7 +34,7 @@ from wengert._engine.kinds.opaque import opaque
 from wengert._engine.serialization.class_registry import register_class
 from wengert.errors import NotDifferentiableError, at, user_line
 
-from .compiled_integrand import Integrand, InterpretedIntegrand, compiled, with_sizes
+from .integrands import Integrand, InterpretedIntegrand, compiled, with_sizes
 from .native_integral import native_integral
 
 _NUMBER = Spec((), np.dtype(float))

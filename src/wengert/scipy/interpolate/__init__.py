@@ -3,11 +3,9 @@
 one_dimensional       interp1d; BarycentricInterpolator, KroghInterpolator, pchip_interpolate
 cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
 bspline               BSpline, make_interp_spline
-ppoly                 PPoly
+ppoly                 PPoly; the banded linear systems of splines
 fitpack               splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
-rbf                   RBFInterpolator
-regular_grid          RegularGridInterpolator, interpn
-banded_solve          the banded linear systems of splines
+multivariate          RBFInterpolator; RegularGridInterpolator, interpn
 
 Interpolators of plain arrays have SciPy's values at plain points, and return tensors at points that
 are tensors.  All are differentiable with respect to the data values, their positions and the points
@@ -21,12 +19,11 @@ from wengert._engine.core.lazy_import import exported, public_dir
 from .bspline import *
 from .cubic_splines import *
 from .fitpack import *
+from .multivariate import *
 from .one_dimensional import *
 from .ppoly import *
-from .rbf import *
-from .regular_grid import *
 
-_MODULES = "bspline cubic_splines fitpack one_dimensional ppoly rbf regular_grid"
+_MODULES = "bspline cubic_splines fitpack multivariate one_dimensional ppoly"
 globals()["__all__"] = sorted([*exported(__name__, _MODULES)])
 
 __dir__ = public_dir(__name__)

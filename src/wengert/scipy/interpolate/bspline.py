@@ -22,8 +22,16 @@ from wengert._engine.tensor.numpy_dispatch import as_tensor
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors, known_length, zero_if_zero
-from .banded_solve import banded
-from .ppoly import append_axes, check_data, move_point_axes, outside, take, to_double, wrap_periodic
+from .ppoly import (
+    append_axes,
+    banded,
+    check_data,
+    move_point_axes,
+    outside,
+    take,
+    to_double,
+    wrap_periodic,
+)
 
 __all__ = ["BSpline", "make_interp_spline"]
 

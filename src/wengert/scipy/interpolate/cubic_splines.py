@@ -23,8 +23,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import floating, holds_tensors, known_length
-from .banded_solve import banded
-from .ppoly import Extrapolate, PPoly, append_axes, check_data, to_double
+from .ppoly import Extrapolate, PPoly, append_axes, banded, check_data, to_double
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator"]
 

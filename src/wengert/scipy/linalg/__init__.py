@@ -1,20 +1,18 @@
 """The functions of scipy.linalg, for arrays and tensors.
 
 linear_solve        solve for general and structured matrices, lstsq, pinv
-lu_cho_solve        lu, lu_factor, lu_solve, cho_factor, cho_solve
-ldl                 ldl
+lu_ldl_cho_solve    lu, lu_factor, lu_solve, ldl, cho_factor, cho_solve
 banded              solve_banded, solveh_banded and other banded systems
 toeplitz_circulant  toeplitz, circulant, hankel, block_diag ..., solve_toeplitz; fiedler, companion,
                     leslie
 decompositions      cholesky, qr, svd, polar, orth, null_space; rq, qr_multiply
 eigenvalues         eig, eigh, generalized, banded and tridiagonal problems
 schur               schur, hessenberg; derivative of the unitary factor of a Schur decomposition
-real_schur_blocks   conversion between real and complex forms of eigenvalues
+funm_norm_balance   funm, expm_cond, matrix_balance, subspace_angles; norm, diagsvd, bandwidth ...;
+                    conversion between real and complex forms of eigenvalues
 matrix_functions    expm, logm, sqrtm, cosm ...
-funm_expm_frechet   funm, expm_cond, matrix_balance, subspace_angles
-matrix_equations    Sylvester and Lyapunov equations
-riccati             continuous and discrete algebraic Riccati equations
-numpy_aliases       functions that NumPy has too, and functions of plain arrays only
+matrix_equations    Sylvester and Lyapunov equations; continuous and discrete algebraic Riccati
+                    equations
 register            registration of functions of scipy.linalg as operations
 
 SciPy's functions do not dispatch on tensors, so they are called by these names.  Plain arrays are
@@ -30,19 +28,15 @@ from wengert._engine.core.lazy_import import public_dir
 
 MODULES = (
     "matrix_equations",
-    "riccati",
     "matrix_functions",
-    "lu_cho_solve",
-    "ldl",
+    "lu_ldl_cho_solve",
     "linear_solve",
     "banded",
     "toeplitz_circulant",
     "decompositions",
     "eigenvalues",
     "schur",
-    "funm_expm_frechet",
-    "real_schur_blocks",
-    "numpy_aliases",
+    "funm_norm_balance",
 )
 
 _NAMES: dict[str, Any] = {}

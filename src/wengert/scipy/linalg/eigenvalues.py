@@ -28,9 +28,9 @@ from .banded import triangle_of_band
 from .register import entry, square
 
 __all__ = [
-    *("eig", "eigvals", "eigh", "eigvalsh", "eigh_tridiagonal", "eigvalsh_tridiagonal"),
-    *("eig_banded", "eigvals_banded"),
-]
+    "eig", "eig_banded", "eigh", "eigh_tridiagonal", "eigvals", "eigvals_banded", "eigvalsh",
+    "eigvalsh_tridiagonal",
+]  # fmt: skip
 
 
 # ---- any square matrix -------------------------------------------------------------------------

@@ -37,9 +37,9 @@ from .register import (
 )
 
 __all__ = [
-    *("expm", "expm_frechet", "logm", "sqrtm", "signm", "fractional_matrix_power"),
-    *("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"),
-]
+    "coshm", "cosm", "expm", "expm_frechet", "fractional_matrix_power", "logm", "signm", "sinhm",
+    "sinm", "sqrtm", "tanhm", "tanm",
+]  # fmt: skip
 
 _NONSINGULAR = "It must be nonsingular; convert a real one with negative eigenvalues to complex"
 

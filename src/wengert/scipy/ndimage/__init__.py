@@ -4,13 +4,11 @@ convolutions        correlate, convolve and uniform filters
 gaussian            Gaussian filters
 difference_filters  sobel, prewitt, laplace, generic_laplace, generic_gradient_magnitude
 rank_filters        maximum, minimum, median, percentile and rank filters
-splines             spline_filter, spline_filter1d
+splines             spline_filter, spline_filter1d; values between elements
 interpolation       map_coordinates, geometric_transform, shift, zoom
 affine              affine_transform, rotate
 measurements        statistics of labeled elements; labels and morphology of plain arrays
-boundaries          what is beyond the borders
-weighted_windows    sums of windows, as one operation
-sampling            values between elements
+windows             what is beyond the borders; sums of windows, as one operation
 
 The other functions are SciPy's, for plain arrays: labels, morphology, distances.
 """

@@ -18,9 +18,9 @@ from wengert.errors import TraceError, at, user_line
 
 from ..dispatch import counterpart
 from ..special import cosdg, sindg
-from .boundaries import operand
 from .interpolation import each_of, grid_of, real_of, rounded, separately
-from .sampling import checked, prefiltered, sampled
+from .splines import checked, prefiltered, sampled
+from .windows import operand
 
 __all__ = ["affine_transform", "rotate"]
 

@@ -18,8 +18,7 @@ from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 
 from ..dispatch import counterpart
-from .boundaries import arguments, axes_of, extended, mode_of, operand, result, staged
-from .weighted_windows import windowed
+from .windows import arguments, axes_of, extended, mode_of, operand, result, staged, windowed
 
 __all__ = [
     "convolve",

@@ -15,9 +15,9 @@ import scipy.ndimage
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..dispatch import counterpart
-from .boundaries import arguments, axes_of, operand, result, staged
 from .convolutions import correlated
 from .gaussian import length_of
+from .windows import arguments, axes_of, operand, result, staged
 
 __all__ = ["generic_gradient_magnitude", "generic_laplace", "laplace", "prewitt", "sobel"]
 

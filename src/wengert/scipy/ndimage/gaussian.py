@@ -21,8 +21,8 @@ from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert.errors import TraceError, at, user_line
 
 from ..dispatch import counterpart
-from .boundaries import arguments, axes_of, operand, result, staged
 from .convolutions import correlated
+from .windows import arguments, axes_of, operand, result, staged
 
 __all__ = [
     "gaussian_filter",

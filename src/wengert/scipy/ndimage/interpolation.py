@@ -25,8 +25,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import TraceError, at, user_line
 
 from ..dispatch import counterpart, floating
-from .boundaries import arguments, operand, result
-from .sampling import along_axis, checked, prefiltered, sampled
+from .splines import along_axis, checked, prefiltered, sampled
+from .windows import arguments, operand, result
 
 __all__ = [
     "geometric_transform",

@@ -17,7 +17,7 @@ import scipy.ndimage
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..dispatch import counterpart
-from .boundaries import arguments, axes_of, extended, mode_of, operand, result
+from .windows import arguments, axes_of, extended, mode_of, operand, result
 
 __all__ = [
     "maximum_filter",

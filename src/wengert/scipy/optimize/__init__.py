@@ -7,19 +7,18 @@ equations                 a solver and the equation of its solution; functions m
 roots                     root, fsolve, fixed_point
 bracketing                bracketing methods as loops of graphs
 scalar_roots              root_scalar, brentq, brenth, ridder, bisect, toms748, newton
-minimization              minimize; constraints.py, optimality.py, minimize_solver.py
+minimization              minimize; differential_evolution, dual_annealing, shgo, direct,
+                          basinhopping
+minimize_solver           SciPy's minimize as a solver; the forms of constraints
 scalar_minimization       minimize_scalar; brent, golden, fminbound
-global_minimization       differential_evolution, dual_annealing, shgo, direct, basinhopping
-least_squares_problems    least_squares
-curve_fitting             curve_fit; covariances.py: ranks and factors of Jacobians
-linear_least_squares      nnls, lsq_linear
-isotonic                  isotonic_regression
+least_squares_problems    least_squares; ranks and factors of Jacobians
+curve_fitting             curve_fit
+linear_least_squares      nnls, lsq_linear; isotonic_regression
 linear_programs           linprog, linear_sum_assignment
 mixed_integer_programs    milp
-named_methods             fmin, fmin_bfgs, fmin_slsqp and others: minimize with a method; broyden1,
-                          anderson and others: root with a method; leastsq
-rosenbrock                rosen, rosen_der, rosen_hess, rosen_hess_prod
-plain_functions           the other functions, which refuse tensors
+other_functions           fmin, fmin_bfgs, fmin_slsqp and others: minimize with a method; broyden1,
+                          anderson and others: root with a method; leastsq; rosen, rosen_der,
+                          rosen_hess, rosen_hess_prod; the other functions, which refuse tensors
 optimality                the conditions at a minimum, and the derivative of the minimal value
 
 Solutions are differentiable with respect to everything that the functions depend on; the derivative
@@ -31,20 +30,20 @@ import scipy.optimize as _scipy_optimize
 from wengert._engine.core.lazy_import import public_dir
 
 from .curve_fitting import curve_fit
-from .global_minimization import (
+from .least_squares_problems import least_squares
+from .linear_least_squares import isotonic_regression, lsq_linear, nnls
+from .linear_programs import linear_sum_assignment, linprog
+from .minimization import (
     basinhopping,
     differential_evolution,
     direct,
     dual_annealing,
+    minimize,
     shgo,
 )
-from .isotonic import isotonic_regression
-from .least_squares_problems import least_squares
-from .linear_least_squares import lsq_linear, nnls
-from .linear_programs import linear_sum_assignment, linprog
-from .minimization import minimize
 from .mixed_integer_programs import milp
-from .named_methods import (
+from .other_functions import (
+    REMEDIES,
     anderson,
     broyden1,
     broyden2,
@@ -62,10 +61,13 @@ from .named_methods import (
     leastsq,
     linearmixing,
     newton_krylov,
+    plain_function,
+    rosen,
+    rosen_der,
+    rosen_hess,
+    rosen_hess_prod,
 )
-from .plain_functions import REMEDIES, plain_function
 from .roots import fixed_point, fsolve, root
-from .rosenbrock import rosen, rosen_der, rosen_hess, rosen_hess_prod
 from .scalar_minimization import brent, fminbound, golden, minimize_scalar
 from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar, toms748
 

@@ -21,11 +21,10 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
 from ..linalg import solve_triangular
-from .constraints import Ends, bounds_of, known_values
-from .covariances import covariance_of, has_full_rank
 from .equations import uses_tensors
-from .least_squares_problems import least_squares
-from .named_methods import leastsq
+from .least_squares_problems import covariance_of, has_full_rank, least_squares
+from .minimize_solver import Ends, bounds_of, known_values
+from .other_functions import leastsq
 from .solver_operation import Function
 
 __all__ = ["curve_fit"]

@@ -1,21 +1,26 @@
-"""Nonlinear least squares.
+"""Nonlinear least squares, and what fits need of the Jacobian at the solution.
 
-least_squares        sums of squares, with bounds and robust losses
-LeastSquaresSolver   the solver
+least_squares       sums of squares, with bounds and robust losses
+LeastSquaresSolver  the solver
+has_full_rank       whether a covariance is determined
+covariance_of       the covariance of the solution
+minpack_factors     the factors of the Jacobian under MINPACK's names
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jacobians import jacobian
-from wengert._engine.core.handle import describe
+from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.user_functions import original
 from wengert._engine.implicit.functions import GraphFunction
@@ -23,8 +28,9 @@ from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import array_of, converted_when_called, floating, holds_tensors
-from .constraints import Ends, bounds_of, plain_start
+from ..linalg import solve_triangular
 from .equations import Equation, TracedFunctions, solve_equation, uses_tensors
+from .minimize_solver import Ends, bounds_of, plain_start
 from .optimality import at_bounds, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, SolverOptions
@@ -277,3 +283,56 @@ def _low_high(ends: Sequence[Any], size: int) -> tuple[Any, ...]:
     if all(not holds_tensors(e) and np.all(np.isinf(e)) for e in ends):
         return ()
     return bounds_of(Ends(ends), size)
+
+
+def has_full_rank(jacobian: Any) -> bool:
+    """Whether the columns of a Jacobian are independent; in a graph, where it is not known, True.
+
+    A column counts as dependent if its part that is orthogonal to the others is rounding.
+    """
+    values = value_of(jacobian)
+    if is_traced(values):
+        return True
+    values = np.asarray(values)
+    if values.shape[0] < values.shape[1] or not np.isfinite(values).all():
+        return False
+    # with columns of size one, since units of parameters differ
+    norms = np.linalg.norm(values, axis=0)
+    if not norms.all():
+        return False
+    factor = scipy.linalg.qr(values / norms, mode="r", pivoting=True)[0]
+    sizes = np.abs(np.diag(factor))
+    return bool(np.all(sizes > np.finfo(float).eps * max(values.shape) * sizes[0]))
+
+
+def covariance_of(jacobian: Any) -> Any:
+    """The inverse of ``J.T @ J``, by a factor of J, whose condition number is not squared."""
+    factor: Any = np.linalg.qr(jacobian, mode="r")
+    inverse = solve_triangular(factor, np.eye(int(factor.shape[0])))
+    return inverse @ inverse.T
+
+
+def minpack_factors(jacobian: Any, residuals: Any) -> dict[str, Any]:
+    """`fjac`, `ipvt` and `qtf` of `scipy.optimize.leastsq`; empty in a graph.
+
+    Signs of rows may differ from those of MINPACK.
+    """
+    values = [value_of(x) for x in (jacobian, residuals)]
+    if any(map(is_traced, values)):
+        return {}
+    matrix, right = map(np.asarray, values)
+    q, r, order = scipy.linalg.qr(matrix, pivoting=True)
+    fjac = np.zeros(matrix.shape[::-1])
+    fjac[:, : r.shape[0]] = r.T
+    return {
+        "fjac": fjac,
+        "ipvt": order.astype(np.int32) + _first_position(),
+        "qtf": (q.T @ right)[: r.shape[1]],
+    }
+
+
+@functools.cache
+def _first_position() -> int:
+    """Of `ipvt`: SciPy's MINPACK in Fortran began with one, that in C begins with zero."""
+    found = scipy.optimize.leastsq(lambda x: x, np.ones(1), full_output=True)
+    return int(found[2]["ipvt"][0])

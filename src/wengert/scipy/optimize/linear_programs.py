@@ -24,8 +24,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating, holds_tensors
-from .constraints import bounds_of
 from .equations import Equation, TracedFunctions, solve_equation
+from .minimize_solver import bounds_of
 from .optimality import at_bounds, complementarity, minimal_value_of, projected
 from .roots import result_of
 from .solver_operation import Function, Outcome, Solver, SolverOptions

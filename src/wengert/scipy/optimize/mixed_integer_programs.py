@@ -23,8 +23,8 @@ from wengert._engine.ops import casts
 from wengert.errors import ArgumentError, at, user_line
 
 from ..dispatch import floating, holds_tensors
-from .constraints import known_values
 from .linear_programs import LinearProgram
+from .minimize_solver import known_values
 from .optimality import at_bounds, complementarity, projected
 from .solver_operation import Function, Outcome, SolverOptions
 

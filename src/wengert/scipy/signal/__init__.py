@@ -5,8 +5,7 @@ recursive_filters       lfilter, lfilter_zi, lfiltic, deconvolve
 sosfilt_filtfilt        sosfilt, sosfilt_zi, filtfilt, sosfiltfilt
 iir_design              butter, cheby1, cheby2 and frequency transformations of filters
 frequency_response      freqz, sosfreqz; freqs, freqz_zpk, freqz_sos, group_delay
-median_wiener           medfilt, medfilt2d, wiener
-detrend_savgol_hilbert  detrend, savgol_filter, hilbert, hilbert2
+detrend_smooth_hilbert  detrend, savgol_filter, hilbert, hilbert2; medfilt, medfilt2d, wiener
 resampling              resample, resample_poly, upfirdn, decimate
 spectral_estimation     csd, welch, periodogram, coherence, stft, spectrogram
 waveforms               chirp, sawtooth, square, gausspulse; vectorstrength
@@ -22,10 +21,9 @@ from wengert._engine.core.lazy_import import exported, public_dir
 
 from . import windows as windows
 from .convolution import *
-from .detrend_savgol_hilbert import *
+from .detrend_smooth_hilbert import *
 from .frequency_response import *
 from .iir_design import *
-from .median_wiener import *
 from .recursive_filters import *
 from .resampling import *
 from .sosfilt_filtfilt import *
@@ -34,9 +32,8 @@ from .waveforms import *
 from .windows import get_window as get_window
 
 _MODULES = """
-    convolution detrend_savgol_hilbert frequency_response iir_design median_wiener
-    recursive_filters resampling sosfilt_filtfilt spectral_estimation 
-    waveforms
+    convolution detrend_smooth_hilbert frequency_response iir_design recursive_filters
+    resampling sosfilt_filtfilt spectral_estimation waveforms
 """
 globals()["__all__"] = sorted([*exported(__name__, _MODULES), *["get_window", "windows"]])
 

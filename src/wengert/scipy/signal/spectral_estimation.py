@@ -20,7 +20,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 from wengert.numpy import fft
 
 from ..dispatch import counterpart, floating, known_length
-from .detrend_savgol_hilbert import detrend as subtract_trend
+from .detrend_smooth_hilbert import detrend as subtract_trend
 from .windows import get_window
 
 __all__ = [

@@ -20,7 +20,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from ...errors import ArgumentError, at, user_line
 from ..dispatch import counterpart, floating
 from ..special import exprel
-from ..special.relative_quotients import log1prel_of
+from ..special.elementary import log1prel_of
 
 __all__ = ["chirp", "gausspulse", "sawtooth", "square", "vectorstrength"]
 

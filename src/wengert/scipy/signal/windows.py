@@ -21,7 +21,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_tensor
 
 from ...errors import ArgumentError, at, user_line
-from ...numpy.windows import i0
+from ...numpy.ranges_and_windows import i0
 from ..dispatch import counterpart, floating, holds_tensors
 
 __all__ = [*scipy_windows.__all__]

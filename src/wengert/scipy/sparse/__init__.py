@@ -1,13 +1,11 @@
 """The names of scipy.sparse, for arrays whose elements are a tensor.
 
-structure      where the elements are: format, shape, index arrays; static
-rearrangement  operations that move elements, planned once for each structure
-parts          the two parts of a sparse array, structure and data
-conversion     formats, shapes, dtypes
-arithmetic     operators and elementwise functions
-products       products with vectors, matrices, sparse arrays
-reductions     sum, mean, max, min
-indexing       A[i, j], assignments, duplicates
+structure      where the elements are: format, shape, index arrays; static; the two parts of an
+               array, structure and data
+rearrangement  operations that move elements, planned once for each structure; formats, shapes,
+               dtypes
+arithmetic     operators and elementwise functions; products with vectors, matrices, sparse arrays
+indexing_reductions  sum, mean, max, min; A[i, j], assignments, duplicates
 arrays         the classes csr_array, csc_array, coo_array, dia_array, bsr_array, and matrices
 assembled      arrays of tensors that are made element by element
 lil_dok        lil_array, dok_array: SciPy's until a tensor is assigned

@@ -22,10 +22,9 @@ from wengert._engine.tensor.operand_conversion import not_an_array
 from wengert.errors import ConversionError, at, user_line
 
 from ..dispatch import holds_tensors
-from .indexing import Indexing, plain_index
-from .parts import with_tensors
+from .indexing_reductions import Indexing, plain_index
 from .rearrangement import reshaped
-from .structure import COMPRESSED, Structure, structure_of
+from .structure import COMPRESSED, Structure, structure_of, with_tensors
 
 _FORMAT_NAMES = {
     "csr": "Compressed Sparse Row",

@@ -27,10 +27,9 @@ from wengert.errors import DtypeError, ShapeError, at, user_line
 
 from ..dispatch import holds_tensors
 from .arrays import SparseArray, SparseMatrix, as_sparse
-from .indexing import plain_index
-from .parts import ASSEMBLED
+from .indexing_reductions import plain_index
 from .rearrangement import as_dtype, gathered, reshaped
-from .structure import Structure, structure_of
+from .structure import ASSEMBLED, Structure, structure_of
 
 
 class AssembledArray(SparseArray):

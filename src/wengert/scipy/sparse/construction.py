@@ -24,11 +24,9 @@ from wengert._engine.core.node_properties import frozen
 from wengert._engine.core.op import lookup
 
 from .arrays import CLASSES, SparseArray, as_sparse, coo_array
-from .conversion import coordinates
-from .indexing import DenseElements
-from .parts import with_tensors
-from .rearrangement import as_dtype, planned, rearranged, reshaped
-from .structure import structure_of
+from .indexing_reductions import DenseElements
+from .rearrangement import as_dtype, coordinates, planned, rearranged, reshaped
+from .structure import structure_of, with_tensors
 
 Function = Callable[..., Any]
 

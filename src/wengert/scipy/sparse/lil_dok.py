@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ..dispatch import holds_tensors
 from . import assembled as assembled
 from .arrays import as_sparse
-from .parts import ASSEMBLED
+from .structure import ASSEMBLED
 
 # What the array of this package does not answer to: what all objects have, and what makes them.
 _KEPT = {*dir(object), *"__dict__ __weakref__ __slots__ __setitem__ __array_priority__".split()}

@@ -18,8 +18,7 @@ from wengert._engine.core.pytree import NAMESPACE, LateContainers
 
 from .arrays import CLASSES, SparseMatrix
 from .lil_dok import ASSIGNED
-from .parts import ASSEMBLED
-from .structure import structure_of
+from .structure import ASSEMBLED, structure_of
 
 
 def _flatten(array: Any) -> tuple[list[Any], Any, list[str]]:

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import bessel_order_integrals
-from .derivative_families import family
-from .register import OracleExpression
+from .register import OracleExpression, family
 
 __all__: list[str] = []
 

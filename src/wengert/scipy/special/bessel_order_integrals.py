@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .quadrature import FALL, edge, integrals
-from .traced_loops import fail_where, repeat
+from .series_and_quadrature import FALL, edge, fail_where, integrals, repeat
 
 __all__: list[str] = []
 

@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .derivative_families import family
 from .incomplete_beta import beta_density, betainc_orders
 from .incomplete_gamma import gamma_density, gammainc_order
-from .register import OracleExpression, inverse_partials, sampled_function
+from .register import OracleExpression, family, inverse_partials, sampled_function
 
 __all__ = """
     chdtr chdtrc chdtri gdtr gdtrc gdtrix gdtria gdtrib pdtr pdtrc pdtri fdtr fdtrc fdtri

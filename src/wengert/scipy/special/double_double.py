@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .decimal_series import Box, LinearParameter
-from .traced_loops import fail_where, is_traced_scalar, repeat
+from .series_and_quadrature import fail_where, is_traced_scalar, repeat
 
 __all__: list[str] = []
 

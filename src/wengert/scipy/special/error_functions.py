@@ -33,9 +33,8 @@ from wengert._engine.core.op_facts import call
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 from wengert._engine.ops.elementwise import error_function as ours
 
-from .derivative_families import family
-from .register import OracleExpression, function
-from .traced_loops import repeat
+from .register import OracleExpression, family, function
+from .series_and_quadrature import repeat
 
 __all__ = """
     erf erfc erfi erfinv erfcinv erfcx dawsn wofz voigt_profile ndtr log_ndtr ndtri ndtri_exp

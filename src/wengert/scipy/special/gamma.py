@@ -36,9 +36,8 @@ from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .derivative_families import family
 from .elementary import check_integers, cospi
-from .register import PREFIX, OracleExpression, function
+from .register import PREFIX, OracleExpression, family, function
 
 __all__ = "gamma rgamma gammaln loggamma gammasgn digamma psi polygamma multigammaln".split()
 

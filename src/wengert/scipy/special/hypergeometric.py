@@ -19,7 +19,6 @@ import numpy as np
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
 from . import hypergeometric_parameter_derivatives
-from .derivative_families import family
 from .gamma import gammaln, psi, rgamma, rgamma_derivative
 from .hypergeometric_parameter_derivatives import (
     hyp0f1_orders,
@@ -27,7 +26,7 @@ from .hypergeometric_parameter_derivatives import (
     hyp2f1_orders,
     struve_orders,
 )
-from .register import PREFIX, OracleExpression, sampled_function
+from .register import PREFIX, OracleExpression, family, sampled_function
 
 _LARGE_ORDER = 20.0  # orders from which on gammaln is used, as gamma would overflow
 

@@ -30,12 +30,19 @@ from scipy import special
 
 from . import double_double
 from .decimal_series import Box, LinearParameter, Series, SeriesSum, enough, gauss, hypergeometric
-from .derivative_families import family
 from .double_double import DoubleDouble
-from .power_series import exponential, log_gamma, product, zeros
-from .quadrature import edge, integrals
-from .register import OracleExpression
-from .traced_loops import fail_where, is_traced_scalar, repeat
+from .register import OracleExpression, family
+from .series_and_quadrature import (
+    edge,
+    exponential,
+    fail_where,
+    integrals,
+    is_traced_scalar,
+    log_gamma,
+    product,
+    repeat,
+    zeros,
+)
 
 __all__: list[str] = []
 

@@ -26,10 +26,17 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .derivative_families import family
-from .power_series import exponential, log_gamma, log_minus_psi, product, stirling_remainder, zeros
-from .quadrature import edge, integrals
-from .register import OracleExpression, sampled_function
+from .register import OracleExpression, family, sampled_function
+from .series_and_quadrature import (
+    edge,
+    exponential,
+    integrals,
+    log_gamma,
+    log_minus_psi,
+    product,
+    stirling_remainder,
+    zeros,
+)
 
 __all__ = ["betainc", "betaincc", "betaincinv", "betainccinv"]
 

@@ -24,10 +24,18 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .derivative_families import family
-from .power_series import exponential, log_gamma, log_minus_psi, product, stirling_remainder, zeros
-from .quadrature import FALL, edge, integrals
-from .register import OracleExpression, sampled_function
+from .register import OracleExpression, family, sampled_function
+from .series_and_quadrature import (
+    FALL,
+    edge,
+    exponential,
+    integrals,
+    log_gamma,
+    log_minus_psi,
+    product,
+    stirling_remainder,
+    zeros,
+)
 
 __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"]
 

@@ -20,10 +20,9 @@ import numpy as np
 import scipy  # scipy.optimize is loaded when an oracle needs it
 from scipy import special
 
-from .derivative_families import family
 from .incomplete_gamma import gamma_density, gammainc_order
-from .register import OracleExpression, inverse_partials, sampled_function
-from .traced_loops import fail_where, is_traced_scalar, repeat
+from .register import OracleExpression, family, inverse_partials, sampled_function
+from .series_and_quadrature import fail_where, is_traced_scalar, repeat
 
 __all__ = "chndtr chndtrix chndtridf chndtrinc".split()
 

@@ -21,9 +21,8 @@ from wengert._engine.kinds.elementwise import UNIT
 from wengert._engine.tensor.numpy_dispatch import counterpart
 from wengert.errors import NotDifferentiableError, at, user_line
 
-from .derivative_families import family
-from .register import OracleExpression, function
-from .traced_loops import is_traced_scalar
+from .register import OracleExpression, family, function
+from .series_and_quadrature import is_traced_scalar
 
 __all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv"]
 

@@ -21,10 +21,16 @@ from scipy import special
 
 from wengert._engine.ops.elementwise.error_function import erf
 
-from .derivative_families import family
-from .power_series import exponential, log_gamma, log_minus_psi, stirling_remainder, zeros
-from .quadrature import edge, integrals
-from .register import OracleExpression, inverse_partials, sampled_function
+from .register import OracleExpression, family, inverse_partials, sampled_function
+from .series_and_quadrature import (
+    edge,
+    exponential,
+    integrals,
+    log_gamma,
+    log_minus_psi,
+    stirling_remainder,
+    zeros,
+)
 
 __all__ = ["stdtr", "stdtrit", "stdtridf", "owens_t", "kolmogorov", "kolmogi"]
 

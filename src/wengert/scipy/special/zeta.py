@@ -22,10 +22,15 @@ from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
 from .bessel_order_integrals import cospi_and_sinpi
-from .derivative_families import family
-from .power_series import BERNOULLI, exponential, log_gamma, product, zeros
-from .register import PREFIX, OracleExpression, function
-from .traced_loops import is_traced_scalar
+from .register import PREFIX, OracleExpression, family, function
+from .series_and_quadrature import (
+    BERNOULLI,
+    exponential,
+    is_traced_scalar,
+    log_gamma,
+    product,
+    zeros,
+)
 
 __all__ = ["zeta", "zetac"]
 

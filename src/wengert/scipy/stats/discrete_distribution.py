@@ -23,7 +23,7 @@ from wengert._engine.core.handle import shape_of, value_of
 from wengert._engine.tensor.numpy_dispatch import values
 from wengert.errors import OperandError, TraceError, at, user_line
 
-from ..special.derivative_families import FunctionFamily, family
+from ..special.register import FunctionFamily, family
 from .continuous_distribution import Distribution, exp_of, real
 
 __all__: list[str] = []

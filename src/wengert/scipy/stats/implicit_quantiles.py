@@ -23,7 +23,7 @@ import scipy  # scipy.stats is loaded when it is first used
 from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert.random import functions
 
-from ..special.derivative_families import FunctionFamily, family
+from ..special.register import FunctionFamily, family
 from .continuous_distribution import Continuous
 
 __all__: list[str] = []

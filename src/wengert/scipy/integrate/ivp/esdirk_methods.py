@@ -27,8 +27,7 @@ import numpy as np
 
 from .explicit_methods import combination
 from .method import Evaluations, IvpProblem, Method, MethodStep, Tolerance, fixed
-from .simplified_newton import IterationMatrix, newton, newton_tolerance
-from .stage_roots import NearMatrix, stage_root
+from .stage_equations import IterationMatrix, NearMatrix, newton, newton_tolerance, stage_root
 
 Row = tuple[float, ...]
 SOURCE = "A. Kvaerno, BIT 44 (2004) 489-502"

@@ -27,12 +27,12 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at
 
 from .continuous_adjoint import checked_adjoint
 from .events import Event
-from .jump_times import checked_jumps
 from .loop import Status
 from .method import Method
 from .methods import check_dtype, checked_jacobian, checked_mass, method_of
+from .observers import loop_progress
 from .program import EventPlan, IvpOutcome, IvpPlan, IvpValues, solved, traced
-from .progress import loop_progress
+from .step_control import checked_jumps
 
 _FIRST_CAPACITY = 128  # steps and events that are kept; it grows by the factor
 _GROWTH = 4

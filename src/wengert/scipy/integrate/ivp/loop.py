@@ -6,7 +6,7 @@ accept are fixed in derivatives, so that the derivative of the loop is that of t
     Ends         the interval, and the derivatives with respect to its ends
     Settings     tolerances and limits of the steps
     Attempt      what savers and events get after each attempt
-    Observer     the interface of savers (dense_output.py) and events (events.py)
+    Observer     the interface of savers (observers.py) and events (events.py)
     Status       codes of the result
     integrate    the loop
 """
@@ -22,9 +22,8 @@ import numpy as np
 from wengert._engine.control_flow import cond, while_loop
 
 from .events import Events, EventState, StepEnd, flow
-from .jump_times import JumpTimes
 from .method import Evaluations, IvpProblem, Method, MethodStep, Tolerance, fixed
-from .step_control import EVALUATIONS, StepControl, initial_step
+from .step_control import EVALUATIONS, JumpTimes, StepControl, initial_step
 
 _SMALLEST_LAST_ERROR = 1e-4  # for the PI controller
 _NEARLY_ONE = 1.00001  # steps of less than this many smallest steps are smallest ones

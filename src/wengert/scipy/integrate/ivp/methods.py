@@ -21,7 +21,7 @@ from wengert._engine.ops import casts
 from wengert._engine.tensor.numpy_dispatch import as_array
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
-from .bdf_steps import BdfMethod
+from .bdf_method import BdfMethod
 from .esdirk_methods import KVAERNO3, KVAERNO4, KVAERNO5, EsdirkMethod
 from .explicit_methods import DOP853, RK23, RK45, TSIT5, VERN7, Dop853, ExplicitMethod
 from .method import Method

@@ -29,8 +29,7 @@ from wengert._engine.ops.linalg.packed_factors import lu_or_nan, solve_or_nan, s
 
 from .explicit_methods import combination
 from .method import Evaluations, IvpProblem, Method, MethodStep, Tolerance, fixed, rms
-from .simplified_newton import is_small, newton_tolerance
-from .stage_roots import stage_root
+from .stage_equations import is_small, newton_tolerance, stage_root
 from .stage_systems import identity
 
 Row = tuple[float, ...]

@@ -1,9 +1,13 @@
-"""Determinants of sparse matrices, as operations on the arrays of the CSR format.
+"""Determinants of sparse matrices, and their gradient: elements of the inverse.
 
-    slogdet                    sign and logarithm of the absolute value
-    logdet                     the logarithm of a positive determinant
-    sparse_slogdet             sign and logarithm of the determinant
-    sparse_selected_inverse    the transposed inverse at the entries of the matrix: its gradient
+    transposed_inverse       the elements of the transposed inverse on the pattern of the matrix
+    slogdet                  sign and logarithm of the absolute value
+    logdet                   the logarithm of a positive determinant
+    sparse_slogdet           sign and logarithm of the determinant
+    sparse_selected_inverse  the transposed inverse at the entries of the matrix: its gradient
+
+The elements of the inverse are computed from the factors by the recurrence of Takahashi, at about
+the cost of the factorization: in a band or on any pattern (takahashi_recurrence.py).
 
 The second derivative of the logarithm needs all elements of the inverse: a solution for each
 column, for matrices of at most `_MAX_COLUMNS` rows.
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from scipy.sparse import coo_array
 
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core.handle import shape_of
@@ -31,11 +36,42 @@ from wengert.errors import ArgumentError, at, user_line
 from .direct import ASSUMED
 from .factors import factor_of
 from .operands import Plain, check_lengths, choice, square
-from .selected_inverse import transposed_inverse
 from .solve_operation import HINT, dense, example_matrix, row_numbers, sparse_solve
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
+
+
+def transposed_inverse(data: Plain, indices: Plain, indptr: Plain, assume: str) -> Plain:
+    """The elements of the transposed inverse at the entries of a matrix in CSR format.
+
+    Raises
+    ------
+    LinAlgError
+        The matrix is singular, nearly singular, or not positive definite as it was said to be.
+    """
+    if data.dtype.kind == "c":
+        return _of_complex(data, indices, indptr)
+    factor = factor_of(data, indices, indptr, assume)
+    factor.check_condition()
+    found = factor.transposed_inverse()
+    return found.astype(data.dtype if data.dtype.kind == "f" else float, copy=False)
+
+
+def _of_complex(data: Plain, indices: Plain, indptr: Plain) -> Plain:
+    """The same for a complex matrix, by the real matrix [[re, -im], [im, re]] of its elements."""
+    n = len(indptr) - 1
+    i, j = np.repeat(np.arange(n), np.diff(indptr)), np.asarray(indices, np.int64)
+    wide = data.astype(complex)
+    values = np.concatenate([wide.real, -wide.imag, wide.imag, wide.real])
+    rows = np.concatenate([2 * i, 2 * i, 2 * i + 1, 2 * i + 1])
+    columns = np.concatenate([2 * j, 2 * j + 1, 2 * j, 2 * j + 1])
+    a = coo_array((values, (rows, columns)), shape=(2 * n, 2 * n)).tocsr()
+    factor = factor_of(a.data, a.indices, a.indptr, "gen")
+    factor.check_condition()
+    entries = np.concatenate([2 * i, 2 * i]), np.concatenate([2 * j, 2 * j + 1])
+    found = factor.transposed_inverse(*entries)
+    return (found[: len(i)] + 1j * found[len(i) :]).astype(data.dtype)
 
 
 _MAX_COLUMNS = 4096

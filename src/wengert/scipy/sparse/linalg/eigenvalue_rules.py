@@ -25,9 +25,8 @@ from wengert._engine.ops.linalg.condition import accepted
 
 from ...optimize.solver_operation import SolverOptions
 from .iterative_systems import IterativeMethod, gmres, minres
-from .linear_operator import LinearOperator
 from .matrix_functions import MatrixFunction
-from .operands import Plain
+from .operands import LinearOperator, Plain
 from .solve_operation import sparse_solve
 
 _GAP = 100.0  # of the spacing of numbers: eigenvalues that are nearer are equal

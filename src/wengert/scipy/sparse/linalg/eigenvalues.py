@@ -31,9 +31,8 @@ from ..arrays import csr_array
 from .eigenvalue_rules import EigenMethod, EigenPairs, HermitianValues, HermitianVectors, Pattern
 from .generalized_eigenvalues import eigenpairs
 from .iterative_systems import results
-from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import CompressedMatrix, matrix_function
-from .operands import uses_tensors
+from .operands import LinearOperator, aslinearoperator, uses_tensors
 
 
 def _refuse(what: str, **given: Any) -> None:

@@ -38,9 +38,8 @@ from ..arrays import csr_array
 from ..construction import block_array
 from .eigenvalue_rules import EigenMethod
 from .iterative_systems import results
-from .linear_operator import LinearOperator
 from .matrix_functions import matrix_function
-from .operands import square
+from .operands import LinearOperator, square
 from .solve_operation import sparse_solve
 
 _csr_array: Any = csr_array  # whose arguments type checkers do not see

@@ -31,9 +31,8 @@ from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import casts
 
 from ...optimize.solver_operation import SolverOptions
-from .linear_operator import LinearOperator
 from .matrix_functions import MatrixFunction, matrix_function, of_operator
-from .operands import right_side, uses_tensors
+from .operands import LinearOperator, right_side, uses_tensors
 
 
 class IterativeMethod:

@@ -29,9 +29,8 @@ from wengert.errors import ArgumentError, at, user_line
 
 from ...optimize.solver_operation import SolverOptions
 from .iterative_systems import IterativeMethod, results
-from .linear_operator import LinearOperator, aslinearoperator
 from .matrix_functions import MatrixFunction, matrix_function
-from .operands import right_side, uses_tensors
+from .operands import LinearOperator, aslinearoperator, right_side, uses_tensors
 
 _CONVERGED = (0, 1, 2, 4, 5)  # SciPy's istop: others are an ill-conditioned matrix, or the limit
 

@@ -27,8 +27,7 @@ from wengert._engine.ops.sparse_products import (
 )
 
 from ...optimize.solver_operation import bound, of_last
-from .linear_operator import LinearOperator, aslinearoperator
-from .operands import compressed_rows, is_sparse
+from .operands import LinearOperator, aslinearoperator, compressed_rows, is_sparse
 
 
 def _conjugate(x: Any) -> Any:

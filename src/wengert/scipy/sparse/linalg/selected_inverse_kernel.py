@@ -13,7 +13,7 @@ of column j + 1 and j + 1 itself, one row and one column are added to the previo
     TriangularLines            a triangular factor without its diagonal, by lines
     solve_on_pattern runs the function
     positions        the positions of entries of a factor
-    closed_lines     the pattern of a Cholesky factor (symbolic_kernels.py)
+    closed_lines     the pattern of a Cholesky factor (matrix_patterns.py)
     filled_lines     a factor with further entries that are zero
 """
 
@@ -29,8 +29,8 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.runtime import runtime_library
 
+from .matrix_patterns import FACTOR_PATTERN, FILLED_LINES, SYMBOLIC, emit_symbolic
 from .operands import Plain
-from .symbolic_kernels import FACTOR_PATTERN, FILLED_LINES, SYMBOLIC, emit_symbolic
 
 _INVERSE, _POSITIONS = "selected_inverse", "positions_of_entries"
 _WIDTH = 8  # elements of a vector; columns of the dense matrix are padded to multiples of it

@@ -22,7 +22,6 @@ from .binomial_poisson import (
     skellam,
 )
 from .burr import burr, burr12, fisk, kappa3, kappa4, mielke
-from .cauchy import cauchy, foldcauchy, halfcauchy, skewcauchy, wrapcauchy
 from .chi import chi, chi2, maxwell, nakagami, ncx2, rayleigh, rice
 from .exponential_laplace import (
     dlaplace,
@@ -46,7 +45,7 @@ from .extreme_value_weibull import (
     weibull_max,
     weibull_min,
 )
-from .gamma import dgamma, erlang, gamma, gengamma, invgamma, loggamma
+from .gamma_student_t_f import dgamma, erlang, f, gamma, gengamma, invgamma, jf_skew_t, loggamma, t
 from .inverse_gaussian import (
     genhyperbolic,
     geninvgauss,
@@ -78,10 +77,20 @@ from .normal import (
     skewnorm,
     truncnorm,
 )
-from .pareto import bradford, genpareto, lomax, pareto, truncpareto
+from .pareto_cauchy import (
+    bradford,
+    cauchy,
+    foldcauchy,
+    genpareto,
+    halfcauchy,
+    lomax,
+    pareto,
+    skewcauchy,
+    truncpareto,
+    wrapcauchy,
+)
 from .particle_physics import argus, crystalball, moyal, rel_breitwigner
-from .student_t_f import f, jf_skew_t, t
-from .uniform_triangular_cosine import (
+from .uniform_cosine_von_mises import (
     anglit,
     cosine,
     loguniform,
@@ -90,8 +99,9 @@ from .uniform_triangular_cosine import (
     trapezoid,
     triang,
     uniform,
+    vonmises,
+    vonmises_line,
 )
-from .von_mises import vonmises, vonmises_line
 from .zipf_planck_logarithmic import boltzmann, logser, planck, yulesimon, zipf, zipfian
 
 __all__ = sorted(name for name, value in globals().items() if isinstance(value, Distribution))

@@ -5,7 +5,7 @@ scalar_builder    one member of a family as a function of a module: ufuncs, sele
                   quadrature of traced scalars
 traced_scalar     a native scalar that NumPy's functions accept as an array
 
-The functions of a family (scipy/special/derivative_families.py) are NumPy code.  It is traced with
+The functions of a family (scipy/special/register.py) are NumPy code.  It is traced with
 scalars, once for each member and combination of operand types, and becomes a function of one number
 that is called for each lane.  Inside it, the points of a quadrature are lanes.
 """

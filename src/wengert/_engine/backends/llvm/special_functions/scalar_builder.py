@@ -13,7 +13,7 @@ builder has, for traced scalars:
     repeat       a loop that carries values
     quadrature   Gauss' rule over panels, whose points are vector lanes
 
-The loops are those requested by scipy/special/traced_loops.py and quadrature.py.  Loops cannot be
+The loops are those requested by scipy/special/series_and_quadrature.py.  Loops cannot be
 interrupted while they run, so each is bounded: an integral of more than `_MAX_PANELS` panels is
 left to the interpreter.
 """

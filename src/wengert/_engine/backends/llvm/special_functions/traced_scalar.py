@@ -1,6 +1,6 @@
 """Traced scalars: numbers of native code that NumPy's functions accept as arrays.
 
-The functions of a family (scipy/special/derivative_families.py) are written with NumPy, for arrays.
+The functions of a family (scipy/special/register.py) are written with NumPy, for arrays.
 They are traced once with these scalars in place of arrays: NumPy's protocols dispatch their calls
 here, where instructions are emitted.  So there is one formula for both.
 
