@@ -22,6 +22,7 @@ from types import ModuleType
 EXTRA_PACKAGES = {
     "wengert._engine.backends.cuda": "cuda",
     "wengert._engine.backends.llvm.export": "export",
+    "wengert._engine.backends.llvm.kernels.messages": "mpi",
     "wengert._engine.jit.exporting": "export",
     "wengert.compat.autograd": "autograd",
     "wengert.compat.samplers": "samplers",
