@@ -174,7 +174,7 @@ OPERATORS.append("wengert.scipy.sparse")
 LATE_CONTAINERS["scipy.sparse."] = "wengert.scipy.sparse"
 LABELLED.append("wengert._engine.labelled_arrays.calls")
 KERNELS.append("wengert._engine.backends.large_array_kernels")
-PATTERNS.append("wengert.sparse.coloring")
+PATTERNS.append("wengert.sparse.coloring_and_order")
 LATE.append("wengert.sparse.exported_derivatives")
 NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
 NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.sparse.coloring import bidirectional_coloring, color_columns, is_proper, least
+from wengert.sparse.coloring_and_order import (
+    bidirectional_coloring,
+    color_columns,
+    is_proper,
+    least,
+)
 
 LENGTH = 7
 

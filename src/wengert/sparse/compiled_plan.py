@@ -11,13 +11,13 @@ with the compiled function from arguments to entries.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall
+from wengert._engine.autodiff.arguments import DifferentiatedCall
 from wengert._engine.core import pytree
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, wrap
@@ -33,31 +33,22 @@ from wengert._engine.jit.compiled_graph import traced_without_draws
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from . import compression
-from .coloring import Coloring, bidirectional_coloring, color_columns, least
+from .coloring_and_order import (
+    Coloring,
+    EntryOrder,
+    Given,
+    Positions,
+    bidirectional_coloring,
+    color_columns,
+    least,
+)
 from .element_hessians import DiagonalProduct
-from .entry_order import EntryOrder, Positions
 from .propagation import dependence
 from .rule_context import Sets, turned, united
 
 # From this number of products on, diagonals of the gradient are preferred where it has them: wide
 # stencils, whose diagonals are slices that are summed before they are stored.
 MANY_PRODUCTS = 13
-
-
-class Given(NamedTuple):
-    """A function to be differentiated, its arguments, and options."""
-
-    fun: Callable[..., Any]
-    argnums: Argnums
-    argnames: str | Sequence[str] | None
-    mode: str
-    symmetric: bool
-    what: str
-    order: EntryOrder | None = None  # None: all entries, row by row
-
-    def call(self, args: Any, kwargs: Any) -> DifferentiatedCall:
-        """A call with variables in place of the differentiated arguments."""
-        return DifferentiatedCall(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
 
 
 class TracedFunction(NamedTuple):

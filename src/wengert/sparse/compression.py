@@ -11,7 +11,7 @@
 
 Diagonals are joined so that the entries of a row follow each other, and sliced or gathered.  Where
 neighbors are far apart, or many derivatives belong to one entry, each is added to its entry
-(entry_order.py).
+(coloring_and_order.py).
 
 The part of a coupled node n is the Jacobian, with respect to y at y = x, of
 
@@ -45,9 +45,9 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
+from .coloring_and_order import summed_at
 from .diagonal_entries import Piece, diagonals, middle
 from .element_hessians import Curvature, DiagonalProduct, second_order, summed, weights_of
-from .entry_order import summed_at
 from .rule_context import Numbers, size_of
 from .scattered_entries import Diagonal, Scattered
 

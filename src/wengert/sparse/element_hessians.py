@@ -42,8 +42,8 @@ from wengert._engine.core.uniform_arrays import uniform
 from wengert._engine.kinds.elementwise import Elementwise, strong_zero
 
 from . import array_rules
+from .coloring_and_order import summed_at
 from .diagonal_entries import DiagonalGroup, PushedDiagonals, Side
-from .entry_order import summed_at
 from .propagation import rule_of
 from .rule_context import Numbers
 from .scattered_entries import Diagonal

@@ -26,8 +26,8 @@ from wengert._engine.core.validation import function as check_function
 from wengert._engine.jit.call_signature import static_key
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
-from .compiled_plan import Given, Plan, planned, traced
-from .entry_order import EntryOrder
+from .coloring_and_order import EntryOrder, Given
+from .compiled_plan import Plan, planned, traced
 
 MODES = ("auto", "fwd", "rev")
 FORMATS = ("csr", "csc", "coo")

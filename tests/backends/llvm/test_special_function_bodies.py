@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.special_functions import scalar_builder
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
-from wengert.scipy.special import bessel_order_derivatives, hypergeometric
+from wengert.scipy.special import bessel_orders, hypergeometric
 from wengert.scipy.special.register import FunctionFamily
 from wengert.scipy.special.series_and_quadrature import repeat
 
@@ -83,7 +83,7 @@ def test_float32_is_computed_in_double_precision():
 
 
 def test_operands_that_would_take_too_long_raise_the_error_of_the_eager_run():
-    compiled = wg.jit(lambda v, x: bessel_order_derivatives.jv_order(v, x, n=1))
+    compiled = wg.jit(lambda v, x: bessel_orders.jv_order(v, x, n=1))
     v = np.array([1.0, 2e6])
     assert np.isfinite(compiled(v[:1], v[:1])).all()
     with pytest.raises(OperandError, match="too large"):

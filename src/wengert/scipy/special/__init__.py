@@ -19,8 +19,8 @@ entropy_logsumexp                     logsumexp, softmax, log_softmax; xlogy, en
 airy_kelvin                           Airy functions; Kelvin functions
 bessel                                Bessel functions of real order and modified Bessel functions,
                                       and integrals of them: DLMF 10
-bessel_order_derivatives              derivatives of Bessel functions with respect to the order
-bessel_order_integrals                integral representations of derivatives of Bessel functions
+bessel_orders                         derivatives of Bessel functions with respect to the order;
+                                      integral representations of derivatives of Bessel functions
                                       with respect to the order
 spherical_functions                   spherical Bessel functions and harmonics, Legendre functions
 orthogonal_polynomials                orthogonal polynomials of real order; orthogonal polynomials

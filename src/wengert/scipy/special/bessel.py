@@ -13,7 +13,7 @@
 
 Derivatives with respect to the argument are the recurrences DLMF 10.6.1 and 10.29.1, in a form that
 holds at 0 too; for complex arguments they are complex derivatives.  Derivatives with respect to the
-order are in bessel_order_derivatives.py, for real arguments.  SciPy's functions of order 0 and 1
+order are in bessel_orders.py, for real arguments.  SciPy's functions of order 0 and 1
 are in bessel.py.
 
 The derivative of scaled I and K cancels for large x, where it decreases as 1 / x: its relative
@@ -41,7 +41,7 @@ from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, NotDifferentiableError, at, user_line
-from .bessel_order_derivatives import ive_order, jv_order, kve_order, yv_order
+from .bessel_orders import ive_order, jv_order, kve_order, yv_order
 from .register import PREFIX, OracleExpression, function
 
 __all__ = """

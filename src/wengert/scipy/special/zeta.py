@@ -21,7 +21,7 @@ from wengert._engine.kinds.elementwise import elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .bessel_order_integrals import cospi_and_sinpi
+from .bessel_orders import cospi_and_sinpi
 from .register import PREFIX, OracleExpression, family, function
 from .series_and_quadrature import (
     BERNOULLI,

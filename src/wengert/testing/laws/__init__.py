@@ -5,8 +5,7 @@ full_range       elementwise operations over their full range: tails, complex nu
                  singular points, and branches that are not taken
 batching_series_layout  vmap agrees with a loop; results do not depend on strides, order, alignment
                         and byte order; Taylor series agree with nested forward mode
-symbolic_sizes   graphs with symbolic sizes
-tracing          graphs: values, derivatives in both modes
+tracing          graphs with symbolic sizes; graphs: values, derivatives in both modes
 native_code      native code: values, derivatives, symbolic sizes; kernels of an emulated device
 """
 
@@ -14,7 +13,6 @@ from . import (
     batching_series_layout,
     full_range,
     native_code,
-    symbolic_sizes,
     tracing,
 )
 
@@ -22,6 +20,5 @@ __all__ = [
     "batching_series_layout",
     "full_range",
     "native_code",
-    "symbolic_sizes",
     "tracing",
 ]

@@ -36,8 +36,7 @@ from wengert._engine.graphs.trace import trace
 from wengert.errors import CheckError, WengertError
 
 from .common import arguments_of, draw, floating, has_derivative, is_elementwise, law
-from .symbolic_sizes import FREE, cancellation, sizes_agree
-from .tracing import compare, derivatives, special_operands
+from .tracing import FREE, cancellation, compare, derivatives, sizes_agree, special_operands
 
 # In wengert-extras, which may not be installed.
 _cuda = LazyModule("wengert._engine.backends.cuda")

@@ -21,7 +21,19 @@ from .binomial_poisson import (
     poisson,
     skellam,
 )
-from .burr import burr, burr12, fisk, kappa3, kappa4, mielke
+from .burr_logistic import (
+    burr,
+    burr12,
+    fisk,
+    genhalflogistic,
+    genlogistic,
+    halflogistic,
+    hypsecant,
+    kappa3,
+    kappa4,
+    logistic,
+    mielke,
+)
 from .chi import chi, chi2, maxwell, nakagami, ncx2, rayleigh, rice
 from .exponential_laplace import (
     dlaplace,
@@ -46,17 +58,20 @@ from .extreme_value_weibull import (
     weibull_min,
 )
 from .gamma_student_t_f import dgamma, erlang, f, gamma, gengamma, invgamma, jf_skew_t, loggamma, t
-from .inverse_gaussian import (
+from .inverse_gaussian_particle_physics import (
+    argus,
+    crystalball,
     genhyperbolic,
     geninvgauss,
     invgauss,
     levy,
     levy_l,
+    moyal,
     norminvgauss,
     recipinvgauss,
+    rel_breitwigner,
     wald,
 )
-from .logistic import genhalflogistic, genlogistic, halflogistic, hypsecant, logistic
 from .lognormal_johnson import (
     alpha,
     fatiguelife,
@@ -89,7 +104,6 @@ from .pareto_cauchy import (
     truncpareto,
     wrapcauchy,
 )
-from .particle_physics import argus, crystalball, moyal, rel_breitwigner
 from .uniform_cosine_von_mises import (
     anglit,
     cosine,

@@ -1,34 +1,42 @@
-"""Integral representations of derivatives of Bessel functions with respect to the order.
+"""Derivatives of Bessel functions with respect to the order: DLMF 10.15, 10.38.
 
-    -infinity              ->  mu  ->  mu + i pi  ->  i pi + infinity       mu = arccosh(v / x), 0
-                           where v < x
-    hankel                 n-th derivatives of J + i Y, for x > 0 and any order
-    cospi_and_sinpi        cos(pi v) and sin(pi v)
-    scaled_i               exp(-x) times the n-th derivative of I
-    scaled_k               exp(x) times the n-th derivative of K
-    log_and_factor_of_k    the same as a logarithm and a factor
+    hankel                n-th derivatives of J + i Y, for x > 0 and any order
+    cospi_and_sinpi       cos(pi v) and sin(pi v)
+    scaled_i, scaled_k    exp(-x) and exp(x) times the n-th derivatives of I and K
+    log_and_factor_of_k   the latter as a logarithm and a factor
+    jv_order, yv_order    n-th derivatives of J and Y with respect to v
+    ive_order, kve_order  exp(-x) and exp(x) times those of I and K
+    log_kve               log(exp(x) K), and n-th derivatives of K with respect to v divided by K
 
 J + i Y is the integral of exp(x sinh t - v t) / (i pi) along a path between points at infinity
 where the integrand vanishes (DLMF 10.9.18).  Each derivative with respect to v multiplies the
-integrand by -t.  The path goes through the saddle point, so that the integrand is not larger than
-the result:
+integrand by -t.  The path goes through the saddle point mu = arccosh(v / x), or 0 where v < x:
+-infinity, mu, mu + i pi, i pi + infinity; so the integrand is not larger than the result.  I and K
+are integrals of exp(x cosh t - v t), DLMF 10.32, along such paths, scaled so that they neither
+overflow nor underflow where I and K do.
 
-They are integrals of exp(x cosh t - v t), DLMF 10.32, along paths through the saddle point as in
-bessel_order_integrals.py, and scaled so that they neither overflow nor underflow where I and K do:
+With respect to the argument they satisfy the same recurrences as the functions (DLMF 10.6, 10.29),
+which can be differentiated with respect to v.  Accuracy for arguments up to 1e5 and any order, and
+for larger arguments if the order is below their square root: 1e-12 relative to the larger of the
+derivative and the function (for I and K: relative to the derivative).  For negative arguments the
+derivative is NaN (docs/conventions.md, 3.3).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from math import comb, pi
+from math import comb, factorial, pi
 from typing import Any
 
 import numpy as np
 
+from .register import OracleExpression, family
 from .series_and_quadrature import FALL, edge, fail_where, integrals, repeat
 
 __all__: list[str] = []
+
+# ---- integral representations ------------------------------------------------------------------
 
 
 _LARGEST_ARGUMENT = 1.0e5  # above, the oscillating integral takes seconds per element
@@ -114,15 +122,12 @@ def _hankel_asymptotic(n: int, v: Any, x: Any) -> Any:
     cos, sin = cospi_and_sinpi(0.5 * v + 0.25)
     wave = np.sqrt(2.0 / (pi * x)) * (np.cos(x) + 1j * np.sin(x)) * (cos - 1j * sin)
     out = zero
-    factorial = 1.0
     for k in range(size):  # the coefficient of h^n of the product
         coefficient = (-0.5j * pi) ** (n - k)
         for j in range(1, n - k + 1):
             coefficient /= j
         out = out + total[k] * coefficient
-    for j in range(2, n + 1):
-        factorial *= j
-    return out * wave * factorial
+    return out * wave * float(factorial(n))
 
 
 def _max_abs(terms: Sequence[Any]) -> Any:
@@ -222,6 +227,19 @@ def _horizontal_part(n: int, v: Any, x: Any, mu: Any, height: Any) -> Any:
     return (cos * found.real + sin * found.imag) + 1j * (cos * found.imag - sin * found.real)
 
 
+def _around(peak: Any, f: Any, above: Any, below: Any, reach: Any, start: Any) -> Any:
+    """The integral of f around its peak, to the left as far as `reach`, where it matters.
+
+    `above` and `below` are logarithms of f at a distance from the peak, over f there.
+    """
+    right = edge(above, start)
+    is_negligible = below(reach) < -FALL
+    end = edge(lambda d: np.where(is_negligible, below(d), -1e9), 1e-3 + right)
+    left = np.where(is_negligible, end, reach)
+    total = integrals(f, peak, peak + right, _panels(right))
+    return total + integrals(f, peak - left, peak, _panels(left))
+
+
 def scaled_k(n: int, v: Any, x: Any) -> Any:
     """exp(x) times the n-th derivative of K with respect to v, for x > 0."""
     top, total = log_and_factor_of_k(n, v, x)
@@ -251,23 +269,14 @@ def log_and_factor_of_k(n: int, v: Any, x: Any) -> tuple[Any, Any]:
         def below(d: Any) -> Any:
             return exponent((peak - np.minimum(d, peak))[:, None], all_elements)[:, 0] - top
 
-        right = edge(above, np.minimum(1.0, 1.0 / np.sqrt(np.hypot(x, v))))
-        is_negligible = below(peak) < -FALL
-        left = np.where(
-            is_negligible,
-            edge(lambda d: np.where(is_negligible, below(d), -1e9), 1e-3 + right),
-            peak,
-        )
-
         def f(t: Any, i: Any) -> Any:
             # exp(v t) + (-1)^n exp(-v t) over exp(v t), without cancellation for small v
             other = np.exp(-2.0 * v[i, None] * t) if n % 2 == 0 else 0.0
             both = 1.0 + other if n % 2 == 0 else -np.expm1(-2.0 * v[i, None] * t)
             return np.exp(exponent(t, i) - top[i, None]) * both * t**n
 
-        total = integrals(f, peak, peak + right, np.maximum(8.0, right / 1.5))
-        total += integrals(f, peak - left, peak, np.maximum(8.0, left / 1.5))
-        return top, 0.5 * sign * total
+        start = np.minimum(1.0, 1.0 / np.sqrt(np.hypot(x, v)))
+        return top, 0.5 * sign * _around(peak, f, above, below, peak, start)
 
 
 def scaled_i(n: int, v: Any, x: Any) -> Any:
@@ -315,13 +324,127 @@ def _modified_horizontal_part(n: int, v: Any, x: Any, mu: Any) -> Any:
         def below(d: Any) -> Any:
             return exponent((peak - np.minimum(d, reach))[:, None], all_elements)[:, 0] - top
 
-        right = edge(above, np.full_like(v, 1e-3))
-        is_negligible = below(reach) < -FALL
-        left = np.where(
-            is_negligible,
-            edge(lambda d: np.where(is_negligible, below(d), -1e9), 1e-3 + right),
-            reach,
-        )
-        total = integrals(f, peak, peak + right, np.maximum(8.0, right / 1.5))
-        total += integrals(f, peak - left, peak, np.maximum(8.0, left / 1.5))
-        return np.exp(top) * total
+        return np.exp(top) * _around(peak, f, above, below, reach, np.full_like(v, 1e-3))
+
+
+# ---- families ----------------------------------------------------------------------------------
+
+
+def _extend_to_limits(kernel: Any, n: int, v: Any, x: Any, at_zero: Any, at_infinity: float) -> Any:
+    """The kernel for 0 < x < inf, limits at 0 and inf, and NaN for x < 0."""
+    out = np.full_like(v, np.nan)
+    inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
+    if inside.any():
+        out[inside] = kernel(n, v[inside], x[inside])
+    out[(x == np.inf) & np.isfinite(v)] = at_infinity
+    zero = (x == 0) & np.isfinite(v)
+    if zero.any():
+        out[zero] = at_zero(kernel, n, v[zero])
+    return out
+
+
+def _limit_of_power(kernel: Any, n: int, v: Any) -> Any:
+    """The limit at x = 0 of a function that behaves like x**v: 0 for v >= 0, else infinite."""
+    near = kernel(n, v, np.full_like(v, 1e-8))
+    return np.where(v >= 0, 0.0, np.sign(near) * np.inf)
+
+
+def _limit_of_pole(kernel: Any, n: int, v: Any) -> Any:
+    """The limit at x = 0 of a function with a pole there."""
+    near = kernel(n, v, np.full_like(v, 1e-8))
+    return np.where(near == 0, 0.0, np.sign(near) * np.inf)
+
+
+@family(native=True, oracle=OracleExpression("v x", "diff(lambda v: besselj(v, x), v, n)"))
+def jv_order(v: Any, x: Any, *, n: int) -> Any:
+    """The n-th derivative of J with respect to the order."""
+    return _extend_to_limits(lambda *of: hankel(*of).real, n, v, x, _limit_of_power, 0.0)
+
+
+@family(native=True, oracle=OracleExpression("v x", "diff(lambda v: bessely(v, x), v, n)"))
+def yv_order(v: Any, x: Any, *, n: int) -> Any:
+    """The n-th derivative of Y with respect to the order."""
+    return _extend_to_limits(lambda *of: hankel(*of).imag, n, v, x, _limit_of_pole, 0.0)
+
+
+@family(
+    native=True, oracle=OracleExpression("v x", "exp(-x) * diff(lambda v: besseli(v, x), v, n)")
+)
+def ive_order(v: Any, x: Any, *, n: int) -> Any:
+    """exp(-x) times the n-th derivative of I with respect to the order."""
+    return _extend_to_limits(scaled_i, n, v, x, _limit_of_power, 0.0)
+
+
+@family(native=True, oracle=OracleExpression("v x", "exp(x) * diff(lambda v: besselk(v, x), v, n)"))
+def kve_order(v: Any, x: Any, *, n: int) -> Any:
+    """exp(x) times the n-th derivative of K with respect to the order."""
+    return _extend_to_limits(scaled_k, n, v, x, _limit_of_pole, 0.0)
+
+
+@family(
+    native=True,
+    oracle=OracleExpression(
+        "v x",
+        "log(exp(x) * besselk(v, x)) if n == 0 else "
+        "diff(lambda v: besselk(v, x), v, n) / besselk(v, x)",
+    ),
+)
+def log_kve(v: Any, x: Any, *, n: int) -> Any:
+    """log(exp(x) K); for n >= 1 the n-th derivative of K with respect to the order, over K.
+
+    Neither overflows nor underflows where K, or a cotangent divided by it, does.
+    """
+    out = np.full_like(v, np.nan)
+    inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
+    if inside.any():
+        top, total = log_and_factor_of_k(0, v[inside], x[inside])
+        if n == 0:
+            out[inside] = top + np.log(total)
+        else:
+            _, derivative = log_and_factor_of_k(n, v[inside], x[inside])
+            out[inside] = derivative / total
+    return out
+
+
+def _log_kve_by_argument(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """The partial with respect to the argument, by DLMF 10.29.1 divided by K."""
+    log_k = out if n == 0 else log_kve(v, x, n=0)
+    lower = np.exp(log_kve(v - 1.0, x, n=0) - log_k)
+    upper = np.exp(log_kve(v + 1.0, x, n=0) - log_k)
+    slope = -0.5 * (lower + upper)
+    if n == 0:
+        return t * (1.0 + slope)
+    slope_n = -0.5 * (log_kve(v - 1.0, x, n=n) * lower + log_kve(v + 1.0, x, n=n) * upper)
+    return t * (slope_n - out * slope)
+
+
+def _log_kve_by_order(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
+    """The partial with respect to the order."""
+    first = out if n == 1 else log_kve(v, x, n=1)
+    return t * first if n == 0 else t * (log_kve(v, x, n=n + 1) - out * first)
+
+
+log_kve.partials(_log_kve_by_order, _log_kve_by_argument)
+
+for _op in (jv_order, yv_order):
+    _op.partials(
+        lambda t, out, v, x, n, op=_op: t * op(v, x, n=n + 1),
+        lambda t, out, v, x, n, op=_op: 0.5 * t * (op(v - 1, x, n=n) - op(v + 1, x, n=n)),
+    )
+ive_order.partials(
+    lambda t, out, v, x, n: t * ive_order(v, x, n=n + 1),
+    lambda t, out, v, x, n: t * (0.5 * (ive_order(v - 1, x, n=n) + ive_order(v + 1, x, n=n)) - out),
+)
+kve_order.partials(
+    lambda t, out, v, x, n: t * kve_order(v, x, n=n + 1),
+    lambda t, out, v, x, n: t * (out - 0.5 * (kve_order(v - 1, x, n=n) + kve_order(v + 1, x, n=n))),
+)
+
+
+@jv_order.examples
+@yv_order.examples
+@ive_order.examples
+@kve_order.examples
+@log_kve.examples
+def _examples(rng: Any) -> Any:
+    yield (rng.uniform(0.2, 3.0, size=(2, 1)), rng.uniform(0.5, 4.0, size=1)), {"n": 1}
