@@ -15,7 +15,7 @@ them at any time.  Modules are ordinary objects: they can be pickled and deep-co
         def forward(self, x):
             ...
 
-They are called while tracing, with traced tensors, and not when the graph runs.
+Hooks are called while tracing, with traced tensors, and not when the graph runs.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ padding may be included or excluded.  Adaptive windows have equal sizes if the o
 the input length.  Otherwise a mean is computed by a matrix product for each axis, and a maximum
 from a copy in which windows do not overlap.
 
-The result is (sum of x**p)**(1/p) over each window.  As in PyTorch x is not made positive: for odd
-or fractional p give nonnegative inputs.
+The result of lp_pool is (sum of x**p)**(1/p) over each window.  As in PyTorch x is not made
+positive: for odd or fractional p give nonnegative inputs.
 """
 
 from __future__ import annotations

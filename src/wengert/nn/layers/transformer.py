@@ -1,14 +1,10 @@
 """Transformer: encoder and decoder layers, and stacks of them.
 
-    TransformerEncoder, TransformerDecoder
-                                          layers (transformer.py), and a final norm
-    Transformer                           both
+    TransformerEncoder, TransformerDecoder    layers, and a final norm; Transformer has both
     generate_square_subsequent_mask       a causal mask, to be added to scores
     TransformerEncoderLayer               self-attention
     TransformerDecoderLayer               self-attention, and attention to another sequence
     norm_of, stream_of                    norms and random streams of layers
-    Names of parameters, arguments and masks are PyTorch's.
-                                          Stacks of layers are in transformer.py.
 
 Names of parameters, arguments and masks are PyTorch's.  A GPT is a TransformerEncoder with
 ``is_causal=True``.

@@ -2,15 +2,15 @@
 
     schur_form           operation
     schur, hessenberg    as in SciPy
-    schur_rotation       the operation: a linear equation in the Schur form, and its adjoint
+    schur_rotation       operation: a linear equation in the Schur form, and its adjoint
     nearly_upper         the quasi-triangular part of a matrix
 
 a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew-Hermitian.  w follows from the
-zeros of t (schur.py), and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct
-eigenvalues.  The phases of complex columns are arbitrary; the derivative keeps them constant.
+zeros of t, and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct eigenvalues.
+The phases of complex columns are arbitrary; the derivative keeps them constant.
 
-a = z @ t @ adjoint(z), and w = adjoint(z) dz is skew-Hermitian.  Below the diagonal blocks of t,
-w t - t w = adjoint(z) da z =: c, which is solved for w by block columns.  A 2x2 block
+Below the diagonal blocks of t, w t - t w = adjoint(z) da z =: c, which is solved for w by block
+columns.  A 2x2 block
 [[p, q], [r, s]], for a pair of conjugate eigenvalues, has equal diagonal elements (LAPACK's
 dlanv2); this condition determines the rotation angle of its columns, with the coefficient
 -2 (q + r).  If q = -r the block is a scaled rotation and the angle is arbitrary: there is no

@@ -1,15 +1,12 @@
 """Toeplitz, circulant, companion and other structured matrices, and linear systems with them.
 
-    fiedler, fiedler_companion, leslie    SciPy's names
-
     toeplitz_solve                                  operation (Levinson recursion)
     solve_toeplitz, matmul_toeplitz, solve_circulant
     toeplitz, hankel, circulant, companion          built by indexing; their gradients are sums
+    fiedler, fiedler_companion, leslie              built by scattering elements
     block_diag, khatri_rao, convolution_matrix
 
 Functions without differentiable arguments (hadamard, hilbert, dft ...) are those of SciPy.
-
-They are built by scattering elements, so their gradients gather elements.
 """
 
 from __future__ import annotations

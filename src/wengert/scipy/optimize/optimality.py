@@ -1,16 +1,15 @@
 """Conditions that hold at a minimum, and the derivative of the minimal value.
 
-    x - clip(x - L_x, l, u) = 0    h = 0        g = 0 where mu > 0, and mu = 0 elsewhere
-    projected                      the first of the equations
-    at_bounds                      the solution as a function of the bounds
-    complementarity                the last
-    minimal_value_of               the value of a function at a minimum, with the derivative of
-                                   another
-    MinimumFunctions               the functions of the unknowns: the user's, and bounds
-    MinimumConditions              what is made from them, by name
+    projected            the first of the equations below; complementarity the last
+    at_bounds            the solution as a function of the bounds
+    minimal_value_of     the value of a function at a minimum, with the derivative of another
+    MinimumFunctions     the functions of the unknowns: the user's, and bounds
+    MinimumConditions    what is made from them, by name
 
 With the Lagrange function ``L = f - lambda h - mu g`` of constraints ``h = 0`` and ``g >= 0`` and
 bounds ``l <= x <= u``, the conditions of Karush, Kuhn and Tucker are equations:
+
+    x - clip(x - L_x, l, u) = 0    h = 0        g = 0 where mu > 0, and mu = 0 elsewhere
 
 Where a bound or constraint is active, its row of the Jacobian is that of the constraint, elsewhere
 that of the gradient (or of mu = 0): no set of active constraints is needed.  The Jacobian is
@@ -20,9 +19,8 @@ derivative is not unique, and this is a one-sided one.
 The minimal value has the derivative ``L_theta`` (envelope theorem), with elements of x at active
 bounds as functions of these, so its gradient needs no linear system.
 
-With objective f, equalities h = 0, inequalities g >= 0 and multipliers y, the Lagrange function is
-``f - y_h h - y_g g``.  A function of unknowns and multipliers, `z`, is the gradient of it and the
-constraints, with the equations of optimality.py; others are what SciPy's methods call.
+A function of unknowns and multipliers, `z`, is the gradient of L and the constraints, with these
+equations; others are what SciPy's methods call.
 """
 
 from __future__ import annotations

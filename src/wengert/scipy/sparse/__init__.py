@@ -8,9 +8,9 @@ arithmetic     operators and elementwise functions; products with vectors, matri
 indexing_reductions  sum, mean, max, min; A[i, j], assignments, duplicates
 arrays         the classes csr_array, csc_array, coo_array, dia_array, bsr_array, and matrices
 assembled      arrays of tensors that are made element by element
-lil_dok        lil_array, dok_array: SciPy's until a tensor is assigned
+lil_dok_pytrees  lil_array, dok_array: SciPy's until a tensor is assigned; all sparse arrays as
+                 containers with one leaf
 construction   diags, kron, hstack, vstack, block_array ...
-pytrees        sparse arrays as containers with one leaf
 linalg/        scipy.sparse.linalg, imported at first use
 
 The structure of an array never depends on values: only its elements are traced, differentiated and
@@ -25,7 +25,6 @@ import scipy.sparse
 
 from wengert._engine.core.lazy_import import public_dir
 
-from . import pytrees as pytrees  # registers the classes
 from .arrays import (
     SparseArray,
     SparseMatrix,
@@ -63,7 +62,7 @@ from .construction import (
     triu,
     vstack,
 )
-from .lil_dok import dok_array, dok_matrix, lil_array, lil_matrix
+from .lil_dok_pytrees import dok_array, dok_matrix, lil_array, lil_matrix
 from .structure import Structure, structure_of
 
 sparray, spmatrix = SparseArray, SparseMatrix

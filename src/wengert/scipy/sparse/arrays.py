@@ -5,7 +5,8 @@
     as_sparse       a sparse array of wengert or SciPy as one of wengert; None for other objects
     issparse ...    as in scipy.sparse
 
-A sparse array is a node of containers with one leaf, `data`, and so are SciPy's (pytrees.py).
+A sparse array is a node of containers with one leaf, `data`, and so are SciPy's
+(lil_dok_pytrees.py).
 """
 
 from __future__ import annotations

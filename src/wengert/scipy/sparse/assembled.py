@@ -3,7 +3,7 @@
     AssembledArray       elements by their positions
     AssembledRows ...    of the formats, as arrays and matrices
 
-`lil_array` and `dok_array` become these at the first assignment of a tensor (lil_dok.py).
+`lil_array` and `dok_array` become these at the first assignment of a tensor (lil_dok_pytrees.py).
 
 Assigned tensors are kept as they are, and each position knows which element of which one is its
 value; the last assignment counts.  What an array is used for (products, conversions, equations) is

@@ -190,7 +190,7 @@ ASSEMBLED: dict[tuple[str, bool], Any] = {}
 
 
 def with_tensors(x: Any) -> Any:
-    """The array with tensors that a lil or dok array has (lil_dok.py); other objects as given."""
+    """The array with tensors that a lil or dok array has; other objects as given."""
     return getattr(x, "__dict__", {}).get("assembled", x)
 
 

@@ -13,16 +13,16 @@
 
 Derivatives with respect to the argument are the recurrences DLMF 10.6.1 and 10.29.1, in a form that
 holds at 0 too; for complex arguments they are complex derivatives.  Derivatives with respect to the
-order are in bessel_orders.py, for real arguments.  SciPy's functions of order 0 and 1
-are in bessel.py.
+order are in bessel_orders.py, for real arguments.
 
 The derivative of scaled I and K cancels for large x, where it decreases as 1 / x: its relative
 error is 2 x roundings, 1e-13 at x = 300 and 1e-9 at x = 1e6.
 
-Their derivatives are Bessel functions of neighboring orders (DLMF 10.6.3, 10.29.3).
+The derivatives of those of order 0 and 1 are Bessel functions of neighboring orders (DLMF 10.6.3,
+10.29.3).
 
-The n-th derivative is a sum of n + 1 Bessel functions with binomial coefficients (DLMF 10.6.7,
-10.29.5), which is differentiable with respect to argument and order.
+The n-th derivative, jvp ..., is a sum of n + 1 Bessel functions with binomial coefficients (DLMF
+10.6.7, 10.29.5), which is differentiable with respect to argument and order.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 
 Names end with c for the complementary function and with i for an inverse, followed by the argument
 that is solved for.  All are differentiable with respect to real arguments; inverses by the implicit
-function theorem.  A count k is rounded down and not differentiable.
+function theorem.
 
 The counts k and n are rounded down, as in SciPy, and are not differentiable.  SciPy's ufuncs have
 loops for integer n and for floats, of which the latter warn; here the integer loop is always

@@ -13,7 +13,7 @@ arithmetic.
 
 decimal_series.py sums a series with as many digits as are needed.  Native code has 31, and
 estimates how many are lost.  If fewer than 16 are left, or the series has too many
-terms, it reports a failure (traced_loops.fail_where), and the interpreter sums the series with
+terms, it reports a failure (`fail_where`), and the interpreter sums the series with
 decimals.
 """
 

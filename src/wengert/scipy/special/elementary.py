@@ -24,7 +24,7 @@ The quotients occur in Box-Cox transforms and in exponential and trigonometric i
 25.12).
 
 With L = log(x) the transform is L (e^u - 1) / u at u = lambda L, and the inverse is exp(y h(v))
-with h(v) = log(1 + v) / v at v = lambda y.  Both quotients are smooth at 0 (elementary.py),
+with h(v) = log(1 + v) / v at v = lambda y.  Both quotients are smooth at 0,
 and so are the derivatives with respect to lambda: L^2 / 2 and -y^2 e^y / 2 at lambda = 0.
 
 G. E. P. Box and D. R. Cox, "An analysis of transformations", J. Royal Statistical Society B 26

@@ -1,11 +1,11 @@
 """Laws of compiled code, native or of an emulated device: it agrees with eager execution.
 
-    native_values_agree         values for all dtypes that the operation accepts, special values;
-                                operands that are broadcast, empty, 0-d, or parts of other arrays
+    native_values_agree, device_values_agree
+                                values for all dtypes that the operation accepts,
+                                special values; operands that are broadcast, empty, 0-d, or
+                                parts of other arrays
     native_derivatives_agree    both modes, first and second order
     native_sizes_agree          one program for all sizes, run for two sets of sizes
-    device_values_agree         values for all dtypes that the operation accepts, special values;
-                                operands that are broadcast, empty, 0-d, or parts of other arrays
 
 The cases of an operation are nodes of one graph, so that a law takes only a few compilations.  The
 native program must return a result: a run that is left to the interpreter violates the law, except
@@ -16,9 +16,8 @@ and elementary functions are wengert's own, accurate to one or two units in the 
 (tests/backends/llvm/test_leaves_*.py).  `UNITS` units are allowed for values, and more for
 derivatives, depending on the order.
 
-The threads of a kernel run one after the other, in random order; results have memory that was
-filled with other numbers. A run that is left to the interpreter violates the law, as for native
-code (native_code.py).
+The threads of an emulated kernel run one after the other, in random order; results have memory that
+was filled with other numbers.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     bicg, bicgstab, cgs, gmres, lgmres, gcrotmk, tfqmr
                                           other matrices
     IterativeMethod                       the interface of a method
-    iterative_method                      the operation; it has no derivative (iterative_systems.py)
+    iterative_method                      the operation; it has no derivative
     run_method                            the same for plain values
 
 The derivative of the solution is that of the exact one: one more system with the same matrix, or

@@ -7,7 +7,7 @@
 
 The stages of implicit Runge-Kutta methods have such systems: their Jacobians are at different
 points of one step.  The solution has the accuracy of a factorization, which takes over if the
-iteration (near_solve_operation.py) has not converged after a few products, or if the matrix may be
+iteration has not converged after a few products, or if the matrix may be
 nearly singular: its factors decide that.  It does not depend on the other matrix, whose cotangent
 is zero.
 

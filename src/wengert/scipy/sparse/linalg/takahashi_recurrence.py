@@ -1,13 +1,13 @@
 """Elements of an inverse from triangular factors: Takahashi's recurrence, and in a band.
 
     inverse_at         elements of inv(L U) on the transposed pattern of L + U, at given places
-    inverse_in_band    the elements
+    inverse_in_band    elements in a band
 
 The recurrence (selected_inverse_kernel.py) needs the closed pattern of the factors. Libraries omit
 elements that are zero; the closed pattern is found by elimination without values then.
 
-For a = L D L^T with a unit lower triangle L and pivots d, the recurrence of Takahashi
-(selected_inverse_kernel.py) is, from the last column to the first, for Z = inv(a) and r = 1 ... w,
+In a band, for a = L D L^T with a unit lower triangle L and pivots d, the recurrence is, from the
+last column to the first, for Z = inv(a) and r = 1 ... w,
 
     Z[j + r, j] = -sum over c of Z[j + r, j + c] L[j + c, j]
     Z[j, j] = 1 / d[j] - sum over r of L[j + r, j] Z[j + r, j]

@@ -4,8 +4,6 @@
     t jf_skew_t f
 
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
-
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 M. C. Jones, M. J. Faddy, A skew extension of the t-distribution (2003).
 """
 

@@ -5,8 +5,6 @@
 
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 genpareto is smooth where its parameter c is 0.
-
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 loguniform and reciprocal are two names of the same distribution; randint is discrete.
 Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
-
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 """
 
 from __future__ import annotations
