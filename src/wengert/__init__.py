@@ -205,7 +205,7 @@ ELSEWHERE = {
     "named": "_engine.named_arrays",
     "named_call": "_engine.core.trace_notes",
     "check_grads": "testing",
-    "check_op": "testing",
+    "check_op": "testing.op_checks",
     **dict.fromkeys(
         "Graph computation gradients input linear_transpose spec trace variable".split(),
         "_engine.graphs",

@@ -9,13 +9,25 @@ array_api           the array API standard over tensors, for its public test sui
 laws/               the properties that every operation must have, one function each
 """
 
-from wengert._engine.core.lazy_import import public_dir
+from typing import TYPE_CHECKING
 
-from . import laws as _laws  # registers the laws  # noqa: F401
+from wengert._engine.core.lazy_import import lazy_names, public_dir
+
 from .grad_checks import check_grads
-from .op_checks import OpReport, check_op, check_traced
-from .pairs import PairReport, check_pairs
+
+if TYPE_CHECKING:
+    from .op_checks import OpReport, check_op, check_traced
+    from .pairs import PairReport, check_pairs
 
 __all__ = ["OpReport", "PairReport", "check_grads", "check_op", "check_pairs", "check_traced"]
+
+# In wengert-extras.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys("OpReport check_op check_traced".split(), ".op_checks"),
+        **dict.fromkeys("PairReport check_pairs".split(), ".pairs"),
+    },
+)
 
 __dir__ = public_dir(__name__)

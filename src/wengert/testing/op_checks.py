@@ -27,6 +27,7 @@ from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.graphs import Graph, spec, trace
 from wengert.errors import CheckError, WengertError
 
+from . import laws as _laws  # registers the laws  # noqa: F401
 from .laws.common import LAWS, laws_of
 
 

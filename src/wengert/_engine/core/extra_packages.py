@@ -24,6 +24,8 @@ EXTRA_PACKAGES = {
     "wengert._engine.backends.llvm.export": "export",
     "wengert._engine.backends.llvm.kernels.messages": "mpi",
     "wengert._engine.jit.exporting": "export",
+    "wengert._engine.visualization.fit_plots": "show",
+    "wengert._engine.visualization.training_plots": "show",
     "wengert.compat.autograd": "autograd",
     "wengert.compat.samplers": "samplers",
     "wengert.compat.sklearn": "learn",
@@ -34,6 +36,11 @@ EXTRA_PACKAGES = {
     "wengert.onnx": "onnx",
     "wengert.optim.nonlinear_programs": "nlp",
     "wengert.sparse.exported_derivatives": "export",
+    "wengert.testing.array_api": "testing",
+    "wengert.testing.laws": "testing",
+    "wengert.testing.mpmath_oracle": "testing",
+    "wengert.testing.op_checks": "testing",
+    "wengert.testing.pairs": "testing",
 }
 
 
