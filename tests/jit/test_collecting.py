@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.shape_polymorphism import relaxed_gc
+from wengert._engine.jit.programs import relaxed_gc
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.captured_state import States
+from wengert._engine.jit.programs import States
 from wengert.errors import (
     ArgumentError,
     BackendError,

@@ -1,6 +1,7 @@
 """Loaders: every sample once, the last batch, shuffling, collation; the progress bar."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_progress_bar_on_a_terminal(monkeypatch):
 
 
 def test_progress_without_rich_prints_lines(monkeypatch):
-    monkeypatch.setattr("wengert._engine.visualization.progress.bars", None)
+    monkeypatch.setitem(sys.modules, "rich", None)
     out = Terminal()
     list(track(range(3), "counting", file=out, lines=3))
     assert out.getvalue().count("counting") == 3

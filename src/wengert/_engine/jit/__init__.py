@@ -5,9 +5,9 @@ jitted.py              Jitted: the callable it returns
 special_arguments.py   calls with objects of pandas, xarray and pint; which Python numbers are
                        constants of a program
 call_signature.py      a call as a cache key; which arguments are inputs of a program
-captured_state.py      the captured values of a function, and the programs for them
-shape_polymorphism.py  programs for calls that differ in sizes only; fewer garbage collections
-                       while a function is compiled
+programs.py            the captured values of a function, and the programs for them; programs for
+                       calls that differ in sizes only; fewer garbage collections while a function
+                       is compiled
 compiled_graph.py      the simplified graph, or one that is made when it is needed; raises for
                        functions and graphs that cannot be compiled; raises for random numbers that
                        would become constants of a program

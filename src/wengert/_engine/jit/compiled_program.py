@@ -103,7 +103,7 @@ class CompiledProgram:
         Whether there are no captured leaves.
     assumes_inequalities : bool
         True if tracing assumed inequalities of sizes that must be checked again at each call
-        (shape_polymorphism.py).
+        (programs.py).
     is_inline : bool
         Whether it is part of a graph built by hand, and cannot run.
     numbers : tuple of int

@@ -8,7 +8,7 @@ A call takes the fastest path that supports it:
    (`_install_entry`);
 2. a native entry point behind a matcher of containers (entry_dispatch.py);
 3. a known program, by the key of the call;
-4. the programs of its family (shape_polymorphism.py), which traces and compiles.
+4. the programs of its family (programs.py), which traces and compiles.
 
 While an outer graph is built, the function itself is called: its nodes become nodes of that graph.
 """
@@ -43,7 +43,6 @@ from wengert.errors import BackendError, TraceError, at, user_line
 
 from . import lowered, special_arguments
 from .call_signature import CallSignature, StaticArguments
-from .captured_state import CapturedState, States
 from .compiled_graph import (
     check_host_callbacks,
     refuse_generators,
@@ -61,7 +60,7 @@ from .entry_dispatch import (
     with_shortcut,
 )
 from .lowered import CacheInfo, Lowered
-from .shape_polymorphism import Shapes
+from .programs import CapturedState, Shapes, States
 from .special_arguments import StaticNumbers
 
 if TYPE_CHECKING:

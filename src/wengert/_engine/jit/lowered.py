@@ -25,7 +25,7 @@ from wengert.errors import BackendError, at, user_line
 from .compiled_program import CompiledProgram
 
 if TYPE_CHECKING:
-    from .captured_state import CapturedState
+    from .programs import CapturedState
 
 
 class Lowered:

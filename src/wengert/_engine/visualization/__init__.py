@@ -13,7 +13,7 @@ node_groups.py        loops and branches with their bodies drawn next to them; n
                       boxes, and long sequences split
 training_plots.py     plots of a training with matplotlib (imported on its own)
 fit_plots.py          plots of fits and of the iterations of solvers, with matplotlib, too
-progress.py           a progress bar; rich_progress.py the one on a terminal, with rich
+progress.py           a progress bar: with rich on a terminal, as lines, or of tqdm
 """
 
 from wengert._engine.core.lazy_import import public_dir

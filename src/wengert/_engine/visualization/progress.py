@@ -1,8 +1,8 @@
 """A progress bar with figures such as the loss, and the remaining time.
 
 On a terminal with rich installed (the extra `demo`) it is a bar; otherwise plain lines are printed,
-by default ten in total, so that logs stay readable.  The bar itself is in rich_progress.py.  A bar
-of tqdm, or of another class with its interface, is used if it is given.
+by default ten in total, so that logs stay readable.  A bar of tqdm, or of another class with
+its interface, is used if it is given.
 
     with Progress(epochs * len(loader), "training") as progress:
         ...
@@ -17,12 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TextIO
 
-from wengert._engine.core.lazy_import import LazyModule
 from wengert.errors import ArgumentError, at, user_line
-
-bars: Any = LazyModule(
-    "wengert._engine.visualization.rich_progress"
-)  # needs rich, which may not be installed
 
 
 class TqdmBar(Protocol):
@@ -69,6 +64,49 @@ class GivenBar:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class RichBar:
+    """A line on a terminal: description, steps, figures, elapsed and remaining time.
+
+    rich is imported when one is made, and not before: it is an optional dependency, and takes
+    longer to import than NumPy.
+
+    Parameters
+    ----------
+    total : int
+    description : str
+    file : text stream
+        A terminal.
+    """
+
+    def __init__(self, total: int, description: str, file: TextIO) -> None:
+        from rich import progress as bars
+        from rich.console import Console
+
+        self._bar: Any = bars.Progress(
+            bars.TextColumn("{task.description}"),
+            bars.BarColumn(),
+            bars.MofNCompleteColumn(),
+            bars.TextColumn("{task.fields[figures]}"),
+            bars.TimeElapsedColumn(),
+            bars.TextColumn("left"),
+            bars.TimeRemainingColumn(),
+            console=Console(file=file),
+        )
+        self._task = self._bar.add_task(description, total=total, figures="")
+
+    def start(self) -> None:
+        """Start drawing."""
+        self._bar.start()
+
+    def update(self, advance: int, figures: str) -> None:
+        """Advance by some steps."""
+        self._bar.update(self._task, advance=advance, figures=figures)
+
+    def stop(self) -> None:
+        """Draw the last state and stop."""
+        self._bar.stop()
 
 
 class Progress:
@@ -121,9 +159,9 @@ class Progress:
         self._bar: Any = None
         if bar is not None:
             self._bar = GivenBar(bar, total, description)
-        elif bars is not None and self._file.isatty():
+        elif self._file.isatty():
             with contextlib.suppress(ImportError):  # without rich: plain lines
-                self._bar = bars.Bar(total, description, self._file)
+                self._bar = RichBar(total, description, self._file)
 
     @property
     def elapsed(self) -> float:

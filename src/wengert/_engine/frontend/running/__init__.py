@@ -17,7 +17,8 @@ chosen_elements.py  elements of lists and dicts at indices and keys that are not
 object_changes.py   statements and calls that change Python objects
 filled_lists.py     lists whose length is not known
 branches.py         ``if`` and conditional expressions
-branch_stores.py    stores to elements in a branch, moved behind it
+block_tracing.py    traces a loop body or branch separately from its function; stores to elements in
+                    a branch, moved behind it
 stacked_lists.py    lists of equal elements at indices that are not known
 shared_memory.py    arrays from outside that branches bind variables to; views that a block has
                     made, made again after it
@@ -26,7 +27,6 @@ appended_arrays.py  the same for elements of lists that loops fill
 calls.py            calls and assertions; try statements, which catch no refusals; strings made of
                     traced values
 
-block_tracing.py    traces a loop body or branch separately from its function
 values.py           the numeric leaves of variables, and common specs
 """
 

@@ -27,13 +27,16 @@ from wengert.errors import TraceError, at, user_place, user_source
 
 from ..state import UNBOUND, NotTraceable, SharedVariables, cell_value
 from .block_tracing import (
+    BranchStore,
     SliceLengths,
     TracedBlock,
+    apply_stores,
     refuse_references,
+    store_outs,
+    stores_of,
     traced,
     with_slice_lengths,
 )
-from .branch_stores import BranchStore, apply_stores, store_outs, stores_of
 from .filled_lists import RowPiece, tested
 from .list_appends import Collecting, append_, append_unknown
 from .shared_memory import BranchMemory

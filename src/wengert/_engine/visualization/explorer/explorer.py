@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
 # In the order of their dependences.
-SCRIPTS = "data tree ranks columns layer scene camera draw minimap panel search steps keys main"
+SCRIPTS = "data layout scene camera draw panel keys main"
 NOTEBOOK_LIMIT = 20_000
 
 

@@ -422,7 +422,7 @@ def is_multiple(g: Node, t: Node, depth: int) -> bool:
     Examples
     --------
     >>> import wengert as wg
-    >>> from wengert._engine.backends.llvm.lowering.selection import is_multiple
+    >>> from wengert._engine.backends.llvm.lowering.leaves_and_views import is_multiple
     >>> graph = wg.trace(lambda t, x: (-t * x / 2.0, x + t))(1.0, 2.0)
     >>> [is_multiple(g, graph.inputs[0], 6) for g in graph.outputs]
     [True, False]
