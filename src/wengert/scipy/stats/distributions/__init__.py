@@ -1,8 +1,10 @@
 """Univariate distributions, one file for each distribution or family: the imports are the table.
 
 Each class has the formulas of the standard form (location 0, scale 1), as described in
-continuous_distribution.py and discrete_distribution.py.  They are accurate in the tails.
-common.py has constants, base classes and formulas that several distributions share.
+continuous_distribution.py and discrete_distribution.py.  They are accurate in the tails.  Where a
+module names no other source of a distribution, those of continuous distributions are from N. L.
+Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).  common.py has
+constants, base classes and formulas that several distributions share.
 """
 
 # ruff: noqa: F401

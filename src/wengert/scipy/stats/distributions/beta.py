@@ -2,7 +2,6 @@
 
     beta powerlaw rdist arcsine semicircular betaprime gausshyper
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 C. Armero, M. J. Bayarri, Prior assessments for prediction in queues (1994), for gausshyper, which
 has only a density.
 """

@@ -2,7 +2,6 @@
 
     chi chi2 ncx2   rayleigh rice maxwell nakagami
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 The noncentral distribution is a sum of Poisson weights times incomplete gamma functions, as in
 N. L. Johnson, On an extension of the connexion between Poisson and chi-square distributions (1959).
 """

@@ -3,7 +3,6 @@
     genextreme gumbel_r gumbel_l gompertz
     weibull_min weibull_max dweibull exponweib invweibull truncweibull_min
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 genextreme is smooth where its parameter c is 0.
 """
 

@@ -3,8 +3,7 @@
     gamma erlang invgamma dgamma gengamma loggamma
     t jf_skew_t f
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
-M. C. Jones, M. J. Faddy, A skew extension of the t-distribution (2003).
+jf_skew_t is that of M. C. Jones, M. J. Faddy, A skew extension of the t-distribution (2003).
 """
 
 from __future__ import annotations

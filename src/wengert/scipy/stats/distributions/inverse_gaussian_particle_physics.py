@@ -10,9 +10,9 @@
     crystalball                  the Crystal Ball distribution
     moyal                        J. E. Moyal, Theory of ionization fluctuations (1955)
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
-O. Barndorff-Nielsen, Hyperbolic distributions and distributions on hyperbolae (1978);
-B. Jorgensen, Statistical properties of the generalized inverse Gaussian distribution (1982).
+Generalizations: O. Barndorff-Nielsen, Hyperbolic distributions and distributions on hyperbolae
+(1978); B. Jorgensen, Statistical properties of the generalized inverse Gaussian distribution
+(1982).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Distributions of functions of a normal variable.
 
-    lognorm gibrat powerlognorm   exponentials
-    johnsonsb johnsonsu           the distributions of Johnson
-    fatiguelife                   the fatigue-life (Birnbaum-Saunders) distribution
-    alpha                         the alpha distribution, of a reciprocal
-
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
+lognorm gibrat powerlognorm   exponentials
+johnsonsb johnsonsu           the distributions of Johnson
+fatiguelife                   the fatigue-life (Birnbaum-Saunders) distribution
+alpha                         the alpha distribution, of a reciprocal
 """
 
 from __future__ import annotations

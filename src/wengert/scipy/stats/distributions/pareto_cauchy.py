@@ -3,7 +3,6 @@
     pareto genpareto lomax truncpareto bradford
     cauchy halfcauchy foldcauchy skewcauchy wrapcauchy
 
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 genpareto is smooth where its parameter c is 0.
 """
 

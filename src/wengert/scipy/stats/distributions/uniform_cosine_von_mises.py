@@ -4,7 +4,6 @@
     vonmises vonmises_line
 
 loguniform and reciprocal are two names of the same distribution; randint is discrete.
-Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
 """
 
 from __future__ import annotations
