@@ -18,6 +18,7 @@ of this run, which its processes share, so that the user's own cache is neither 
 
 import atexit
 import gc
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -68,6 +69,7 @@ def pytest_configure(config):
     for name in wg.SUBMODULES:  # they may register operations of their own
         getattr(wg, name)
     load_families()  # those of SciPy
+    importlib.import_module("wengert.testing.laws")  # examples of loops and branches
     config.operations = dict(REGISTRY)
 
 

@@ -33,12 +33,11 @@ custom_rules.py        rules as graphs; one call of a primitive
 custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch;
                        checkpointed functions, which their rule recomputes
 message_carry.py       loops and branches that exchange messages with other processes
-law_examples.py        examples for the laws
 """
 
 from wengert._engine.core.lazy_import import public_dir
 
-from . import law_examples as law_examples
+from . import checkpointed_loop as checkpointed_loop
 from .associative_scan import associative_scan
 from .cond_switch import cond, switch
 from .custom_functions import custom_jvp, custom_vjp

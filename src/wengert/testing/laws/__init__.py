@@ -6,11 +6,13 @@ full_range       elementwise operations over their full range: tails, complex nu
 batching_series_layout  vmap agrees with a loop; results do not depend on strides, order, alignment
                         and byte order; Taylor series agree with nested forward mode
 tracing          graphs with symbolic sizes; graphs: values, derivatives in both modes
+control_flow_examples   nodes of loops, branches and calls, with oracles in Python
 native_code      native code: values, derivatives, symbolic sizes; kernels of an emulated device
 """
 
 from . import (
     batching_series_layout,
+    control_flow_examples,
     full_range,
     native_code,
     tracing,
@@ -18,6 +20,7 @@ from . import (
 
 __all__ = [
     "batching_series_layout",
+    "control_flow_examples",
     "full_range",
     "native_code",
     "tracing",

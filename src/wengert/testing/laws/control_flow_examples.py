@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.vmap_fallback import row_by_row
+from wengert._engine.control_flow.call_rule import CustomRule
+from wengert._engine.control_flow.checkpoint_schedule import stored_by_count, stored_by_distance
+from wengert._engine.control_flow.checkpointed_loop import checkpointed, plain, replay
+from wengert._engine.control_flow.custom import custom_call
+from wengert._engine.control_flow.eager_loops import strong
+from wengert._engine.control_flow.operations import cond_op, scan_op, sized, switch_op, while_op
+from wengert._engine.control_flow.vjp import Request, pulled
 from wengert._engine.core.graph_classes import Body, evaluated
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.op import lookup
@@ -19,14 +26,6 @@ from wengert._engine.core.recording import tracing_body
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import LOCAL, Dim
 from wengert._engine.core.tracing import placeholder
-
-from .call_rule import CustomRule
-from .checkpoint_schedule import stored_by_count, stored_by_distance
-from .checkpointed_loop import checkpointed, plain, replay
-from .custom import custom_call
-from .eager_loops import strong
-from .operations import cond_op, scan_op, sized, switch_op, while_op
-from .vjp import Request, pulled
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
