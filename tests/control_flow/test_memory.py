@@ -343,3 +343,14 @@ def test_explain_counts_the_steps_that_are_taken_again():
     )
     (note,) = wg.explain(wg.grad(lambda a: newton(a, 10)))(2.0).note("checkpoints")
     assert "each of up to 100 steps once" in note.message
+
+
+def test_taylor_series_of_a_traced_gradient():
+    def powers(x, memory):
+        return wg.fori_loop(0, 9, lambda i, c: np.sin(c) * x + 0.1, x, memory=memory)
+
+    def terms(memory):
+        graph = wg.trace(wg.grad(lambda x: powers(x, memory)))(0.7)
+        return wg.jet(graph, (0.7,), ([1.0, 0.0, 0.0],))[1]
+
+    np.testing.assert_allclose(terms(3), terms(None), rtol=1e-12)

@@ -248,7 +248,7 @@ class CheckpointedReplay(Control):
         with tracing_body():
             inputs = [placeholder(describe(x)) for x in call.operands]
             outs = expanded([wrap(n) for n in inputs], call.params)
-            body = Body(*map(_node, outs), inputs=inputs, name="replay")
+            body = Body(*[_node(x) for x in outs], inputs=inputs, name="replay")
         return body_series(body, call)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:

@@ -47,7 +47,7 @@ EXTRA_PACKAGES = {
 def _found(name: str) -> importlib.machinery.ModuleSpec | None:
     """One of the packages, beside wengert or in another folder of ``sys.path``."""
     *parents, _ = name.split(".")
-    here = Path(__file__).parents[3]
+    here = str(Path(__file__).parents[3])
     folders = [str(Path(entry, *parents)) for entry in (here, *sys.path)]
     spec = importlib.machinery.PathFinder.find_spec(name, folders)
     return None if spec is None or spec.loader is None else spec
