@@ -26,7 +26,6 @@ EXTRA_PACKAGES = {
     "wengert._engine.jit.exporting": "export",
     "wengert._engine.visualization.fit_plots": "show",
     "wengert._engine.visualization.training_plots": "show",
-    "wengert.cli.demo": "demo",
     "wengert.cli.export": "export",
     "wengert.compat.autograd": "autograd",
     "wengert.compat.samplers": "samplers",
