@@ -31,7 +31,7 @@ def contracts():
 def summary(module):
     """The first sentence of the docstring of a module, without its final stop."""
     path = SOURCE.joinpath(*module.split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = path / "__init__.py" if (path / "__init__.py").exists() else path.with_suffix(".py")
     docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     paragraph = " ".join(docstring.partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].removesuffix(".")
