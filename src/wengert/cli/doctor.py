@@ -50,7 +50,7 @@ def _machine() -> Iterator[tuple[str, Any]]:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield "processors", f"{allowed} of {os.cpu_count()} available to this process"
     found = shutil.which("nvidia-smi")
-    yield "GPU", f"{'nvidia-smi found' if found else 'not found'}; wengert runs on the CPU only"
+    yield "GPU", "nvidia-smi found; for backend='cuda'" if found else "nvidia-smi not found"
 
 
 def _versions() -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
     check_op, OpReport   the laws are functions in laws/, which run in turn; they use only the facts
                          stated by the operation (domain, oracle, examples)
-    check_traced         a function and its graph
+    check_traced         values and derivatives of a function against those of its graph
 
 The graph of a function and of its derivative along one cotangent is run by the interpreter and
 compared with the function itself: values, shapes, dtypes.  The check is repeated with named sizes:

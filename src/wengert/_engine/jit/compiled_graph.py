@@ -1,17 +1,12 @@
-"""The graph that a program is compiled from: simplified, or refused.
+"""The graph that a program is compiled from: traced without random draws, simplified, or refused.
 
-The simplified graph of a traced one, or a deferred graph if its program is on disk.
+    simplified             the graph that derivatives are derived from, and the graph to run
+    check_host_callbacks   raises for operations that would be called back in Python
+    refuse_generators      raises for generators, coroutines and classes
+    traced_without_draws   the result of tracing, during which no generator may change its state
 
-A program is found by a fingerprint of the traced graph, which is made without rewriting it.
-
-    simplified    the graph that derivatives are derived from, and the graph to run
-
-Functions and graphs that `jit` cannot compile.
-
-check_host_callbacks  raises for operations that would be called back in Python
-refuse_generators     raises for generators, coroutines and classes
-
-RNG guard: raises if a function draws from global random generators while it is traced.
+A program is found by a fingerprint of the traced graph, which is made without rewriting it. If it
+is on disk, the graphs are deferred.
 
 A graph is built once and run often.  Random numbers drawn by NumPy or Python while it is built
 would silently be the same in each run.  So the states of the generators that a function can reach
@@ -20,8 +15,6 @@ by name are compared before and after tracing.
 Other threads may draw numbers meanwhile, as event loops do.  If the generator of Python's module
 has changed and there are other threads, the function is traced again, while the calls of its thread
 are observed.
-
-    traced_without_draws   the result of tracing, during which no generator may change its state
 """
 
 from __future__ import annotations

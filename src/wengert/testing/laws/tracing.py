@@ -3,8 +3,6 @@
     traced_values_agree       values, and the spec of every node
     traced_derivatives_agree  both modes, first and second order, and the levels of nodes
     symbolic_sizes_agree      symbolic sizes, for two sets of concrete sizes
-    strong_zeros_agree        branches that are not taken do not affect derivatives
-    singular_is_declared      an operation declares that its partial derivative can be infinite
 
 The reference is eager execution, which the laws in common.py compare with oracles and finite
 differences.  Each law traces the operation, or a derivative of it, runs the graph with the
